@@ -117,7 +117,7 @@ pub(crate) fn losses(devices: &[Device]) {
                 |device, x| {
                     let (labels, weights) = given(device);
                     let loss = with(reduction, weighted.then_some(&weights), ignored);
-                    Ok(device.dnn().cross_entropy(x, &labels, &loss)?.into_output())
+                    Ok(device.dnn().cross_entropy(x, &labels, &loss)?.await_result()?)
                 },
                 |device, x, dy| {
                     let (labels, weights) = given(device);
@@ -132,7 +132,7 @@ pub(crate) fn losses(devices: &[Device]) {
                 |device, x| {
                     let (labels, weights) = given(device);
                     let loss = with(reduction, weighted.then_some(&weights), ignored);
-                    Ok(device.dnn().negative_log_likelihood(x, &labels, &loss)?.into_output())
+                    Ok(device.dnn().negative_log_likelihood(x, &labels, &loss)?.await_result()?)
                 },
                 |device, x, dy| {
                     let (labels, weights) = given(device);

@@ -20,6 +20,7 @@ mod rows;
 mod sample;
 mod threads;
 mod timing;
+mod values;
 
 use common::devices;
 

@@ -47,20 +47,22 @@ fn run() -> Result<(), Box<dyn Error>> {
     let device = Device::from_env()?;
     let (pixels, digits) = up(&device, &Pictures::new(TRAINING, 1))?;
     let mut net = Net::new(&device, 11)?;
-    let mut losses = Vec::new();
+    let (mut losses, mut waiting) = (Vec::new(), Vec::new());
     for epoch in 1..=EPOCHS {
         for first in (0..TRAINING).step_by(BATCH) {
             let batch = first..first + BATCH;
             let (x, labels) = (pixels.slice(batch.clone())?, digits.slice(batch)?);
             let (next, loss) = net.step(&device, &x, &labels)?;
             net = next;
-            losses.push(loss);
+            waiting.push(loss);
         }
-        // The losses stay on the device until here.
-        let last = losses.last().map(|loss| device.item(loss)).transpose()?.unwrap_or(f32::NAN);
+        // Nobody has waited until here.
+        for loss in waiting.drain(..) {
+            losses.push(device.item(&loss.await_result()?)?);
+        }
+        let last = losses.last().copied().unwrap_or(f32::NAN);
         println!("epoch {epoch:>2}: cross entropy {last:.4}");
     }
-    let losses = losses.iter().map(|loss| device.item(loss)).collect::<windlass::Result<Vec<f32>>>()?;
     curve::write(&file, &losses)?;
 
     let test = Pictures::new(TEST, 2);

@@ -2,7 +2,7 @@
 
 use windlass::dnn::{Convolution, Fused, LabelLoss, LossReduction, Pool};
 use windlass::rng::Normal;
-use windlass::{Device, Result, Rng, Tensor, TensorRef};
+use windlass::{Device, PendingDispatch, Result, Rng, Tensor, TensorRef};
 
 const RATE: f32 = 0.05;
 /// How much of the last step each step has.
@@ -94,13 +94,13 @@ impl Net {
         Ok(Net { layers, pool: Pool::new([2, 2]) })
     }
 
-    /// One step of training; returns the loss, which stays on the device.
+    /// One step of training; returns the loss, whose wait also says whether all labels were digits.
     pub(crate) fn step(
         self,
         device: &Device,
         x: &TensorRef<'_, f32>,
         labels: &TensorRef<'_, i64>,
-    ) -> Result<(Self, Tensor<f32>)> {
+    ) -> Result<(Self, PendingDispatch<Tensor<f32>>)> {
         let (dnn, pool, [one, two, three]) = (device.dnn(), self.pool, self.layers);
         // Forward: the results of the convolutions, and where each maximum was.
         let h1 = one.forward(device, x, true)?;
@@ -111,7 +111,7 @@ impl Net {
         let batch = labels.extents().first().copied().unwrap_or(0);
         let scores = scores.reshape([batch, 10])?;
         let mean = LabelLoss::new(LossReduction::Mean);
-        let loss = dnn.cross_entropy(&scores, labels, &mean)?.into_output();
+        let loss = dnn.cross_entropy(&scores, labels, &mean)?;
 
         // Backward: a gradient passes where the clipping at zero let something through.
         let clipped = |h: &Tensor<f32>, dy: Tensor<f32>| -> Result<Tensor<f32>> {

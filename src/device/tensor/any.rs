@@ -149,6 +149,11 @@ impl<'a> AnyTensorRef<'a> {
         self.part.slice(first..first + len)
     }
 
+    /// The view that an operand of a call is.
+    pub(crate) fn of(part: AnyIn<'a>, layout: Layout) -> Self {
+        AnyTensorRef { part, layout }
+    }
+
     /// The part of the buffer from the first to the last element, and the layout in that part.
     pub(crate) fn operand(&self) -> Result<(AnyIn<'a>, Layout)> {
         let (first, len) = self.layout.span();

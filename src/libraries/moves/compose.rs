@@ -35,7 +35,7 @@ pub(super) struct Compose {
 }
 
 /// More pieces than any call makes of a sensible number of operands.
-const MOST: usize = 4096;
+pub(super) const MOST: usize = 4096;
 
 impl Compose {
     pub(super) const OP: &'static str = "compose";

@@ -3,7 +3,7 @@
 //! [`take`](crate::Device::take).
 
 // `compose.rs` is the operation behind `join.rs`, `roll.rs` and `pad.rs`: pieces of a new tensor. `take.rs` is that of slices by number, with its
-// halves in `take_host.rs` and `take_cuda.rs`. `repeat.rs` copies views.
+// halves in `take_host.rs` and `take_cuda.rs`. `repeat.rs` copies views. `within.rs` looks at numbers alone.
 
 mod compose;
 mod join;
@@ -15,6 +15,7 @@ mod take;
 mod take_cuda;
 #[cfg(feature = "host")]
 mod take_host;
+pub(super) mod within;
 
 pub use pad::Pad;
 pub use take::Place;
@@ -63,4 +64,5 @@ fn told(error: Error) -> Error {
 pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     registry.add::<Compose>();
     registry.add::<take::Take>();
+    registry.add::<within::Within>();
 }

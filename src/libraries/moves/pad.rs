@@ -1,6 +1,6 @@
 //! Tensors with borders.
 
-use super::compose::Piece;
+use super::compose::{MOST, Piece};
 use super::{compose, told};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
@@ -59,7 +59,8 @@ fn segments<T>(
             ((0, before, (n - before) as isize * far, stride), (before + n, after, 0, stride))
         }
     };
-    Ok([front, own, back].into_iter().filter(|segment| segment.1 > 0 || segment.0 == before).collect())
+    let border = |segment: Segment| (segment.1 > 0).then_some(segment);
+    Ok(border(front).into_iter().chain([own]).chain(border(back)).collect())
 }
 
 /// The boxes of the new tensor, each with the elements of the tensor that it gets.
@@ -83,6 +84,21 @@ fn pieces<T>(layout: &Layout, widths: &[(usize, usize)], pad: &Pad<T>) -> Result
         Ok(Piece { start: one.iter().map(|segment| segment.0).collect(), source: 0, layout })
     };
     boxes.into_iter().map(piece).collect()
+}
+
+/// The widths of a call, and of one that follows it, where one dispatch would make too many pieces: axes are padded by themselves.
+fn in_two(widths: &[(usize, usize)]) -> Option<[Vec<(usize, usize)>; 2]> {
+    let sides = |(before, after): &(usize, usize)| 1 + usize::from(*before > 0) + usize::from(*after > 0);
+    let pieces = |widths: &[(usize, usize)]| widths.iter().fold(1, |all: usize, own| all.saturating_mul(sides(own)));
+    if pieces(widths) <= MOST {
+        return None;
+    }
+    let end = (0..widths.len()).rev().find(|end| widths.get(..*end).is_some_and(|first| pieces(first) <= MOST))?;
+    let of = |range: std::ops::Range<usize>| {
+        let own = widths.iter().enumerate();
+        own.map(|(axis, own)| if range.contains(&axis) { *own } else { (0, 0) }).collect()
+    };
+    Some([of(0..end), of(end..widths.len())])
 }
 
 impl Device {
@@ -111,6 +127,11 @@ impl Device {
         pad: Pad<T>,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let x = x.into();
+        let several = if matches!(pad, Pad::Constant(_)) || widths.len() != x.rank() { None } else { in_two(widths) };
+        if let Some([first, then]) = several {
+            let padded = self.pad(&x, &first, pad)?.into_output();
+            return self.pad(&padded, &then, pad);
+        }
         let made = || -> Result<_> {
             if widths.len() != x.rank() {
                 let what = format!("{} pairs for {} axes", widths.len(), x.rank());

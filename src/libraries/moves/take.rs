@@ -1,5 +1,6 @@
 //! Slices of a tensor by their numbers.
 
+use super::within::{self, Numbers};
 use crate::core::buffer::{AnyBuffers, AnyIns, AnySpan, DeviceBuffer, Dyn};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
@@ -7,7 +8,7 @@ use crate::core::error::{Error, Rejected, Result};
 use crate::core::op::{Cost, Spans, Verdict, Wire};
 use crate::core::truth::Bool;
 use crate::device::Device;
-use crate::device::tensor::{Layout, ReadableTensor, Tensor, fused};
+use crate::device::tensor::{AnyTensorRef, Layout, ReadableTensor, Tensor, fused};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
 use serde::{Deserialize, Serialize};
@@ -230,6 +231,10 @@ impl Op for Take {
     }
 }
 
+fn named(error: Error) -> Error {
+    error.in_op(Take::OP, "copy")
+}
+
 fn take<T: Element>(
     device: &Device,
     (x, indices): (AnyRead<'_>, AnyRead<'_>),
@@ -238,11 +243,14 @@ fn take<T: Element>(
     checked: bool,
 ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
     let ((x, layout), (numbers, indices)) = (x, indices);
-    let named = |error: Error| error.in_op(Take::OP, "copy");
     let axis = super::join::place(axis, layout.rank()).map_err(named)?;
     let take = Take { dtype: T::DTYPE, index, axis, x: layout, indices, told, checked };
     let target = Layout::row_major(take.extents()).map_err(named)?;
     let buffer = device.uninit::<T>(target.len())?;
+    if checked && target.is_empty() && !take.indices.is_empty() {
+        let result = Tensor::from_buffer(buffer, target.extents()).map_err(|rejected| rejected.error)?;
+        return of_nothing(device, result, numbers, &take);
+    }
     let reads: AnyIns<'_> = [x, numbers].into_iter().collect();
     let back = |any: AnyBuffers| {
         let (buffer,) = any.downcast::<DeviceBuffer<T>>()?;
@@ -251,6 +259,18 @@ fn take<T: Element>(
     };
     let submitted = device.dispatch(take, reads, [buffer.into()].into_iter().collect());
     submitted.map_err(Rejected::into_error)?.retype(back).map_err(|any: AnyBuffers| Error::from(any))
+}
+
+/// Slices without elements: their numbers are looked at all the same.
+fn of_nothing<T: Element>(
+    device: &Device,
+    result: Tensor<T>,
+    numbers: crate::core::buffer::AnyIn<'_>,
+    take: &Take,
+) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
+    let slices = take.x.extents().get(take.axis).copied().unwrap_or(0);
+    let numbers = AnyTensorRef::of(numbers, take.indices.clone());
+    within::checked(device, result, &numbers, (Numbers::Slices { axis: take.axis }, slices)).map_err(named)
 }
 
 type AnyRead<'a> = (crate::core::buffer::AnyIn<'a>, Layout);

@@ -216,6 +216,37 @@ fn empty_products_do_what_their_sizes_say() {
     }
 }
 
+/// The gradient of a factor is its sum, whether the other one has elements or not.
+#[test]
+fn the_gradient_of_a_factor_does_not_need_the_other_one() {
+    for device in devices() {
+        let (lt, none) = (device.blas_lt(), none_of(&device));
+        let x = up(&device, [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        let nan = |n: usize| up(&device, vec![f32::NAN; n]);
+        let (spec, of_b) = (Matmul::new(0, 2, 3), Epilogue::bgrad_b(nan(2)));
+        let (_, grad) =
+            lt.matmul_with(spec, Operands::new(&none, &x), of_b, none_of(&device)).unwrap().await_result().unwrap();
+        assert_eq!(down(&device, &grad), [6.0, 15.0]);
+        let (spec, of_a) = (Matmul::new(2, 0, 3), Epilogue::bgrad_a(nan(2)));
+        let (_, grad) =
+            lt.matmul_with(spec, Operands::new(&x, &none), of_a, none_of(&device)).unwrap().await_result().unwrap();
+        assert_eq!(down(&device, &grad), [9.0, 12.0]);
+        for spec in [Matmul::new(0, 2, 0), Matmul::new(2, 2, 0)] {
+            let d = up(&device, vec![0.0f32; spec.m * spec.n]);
+            let operands = Operands::new(&none, &none);
+            let (_, grad) =
+                lt.matmul_with(spec, operands, Epilogue::bgrad_b(nan(2)), d).unwrap().await_result().unwrap();
+            assert_eq!(down(&device, &grad), [0.0; 2]);
+        }
+        let (_, grad) = lt
+            .matmul_with(Matmul::new(2, 0, 3), Operands::new(&x, &none), Epilogue::bgrad_b(nan(0)), none_of(&device))
+            .unwrap()
+            .await_result()
+            .unwrap();
+        assert_eq!(down(&device, &grad), [0.0f32; 0]);
+    }
+}
+
 /// Without rows an auxiliary matrix is nothing but gaps, which are zero whatever was there.
 #[test]
 fn what_is_beside_a_product_of_no_rows_is_zero() {

@@ -115,23 +115,28 @@ fn the_kernels_bound_lengths_and_make_zeros() {
     assert_eq!(kept, [4, 2, 2, 2, 5, 1]);
 
     let (heads, places, others) = (2usize, 5usize, 4usize);
-    for (skip, window) in [(0u64, 0u64), (1, 0), (0, 1), (0, 2), (0, 9)] {
+    for (skip, window, has_sink) in
+        [(0u64, 0u64, false), (1, 0, false), (0, 1, true), (0, 2, false), (0, 9, false), (1, 0, true), (0, 0, true)]
+    {
         let (own, other) = ([5i32, 3, 0, 9, -1, 4], [4i32, 2, 3, 0, 1, 7]);
         let rows = own.len() * heads * places;
         // Rows of two units, with a gap of one behind each: places before heads.
         let mut data = vec![[1u64; 2]; rows * 3];
         let mut sums = vec![0f32; rows];
+        let sink_of = [0.5f32, -1.0];
         {
             let areas = [
+                Area::read("sink", bytemuck::cast_slice(&sink_of)),
                 Area::read("own", bytemuck::cast_slice(&own)),
                 Area::read("other", bytemuck::cast_slice(&other)),
                 Area::write("to", bytemuck::cast_slice_mut(&mut data)),
                 Area::write("sums", bytemuck::cast_slice_mut(&mut sums)),
             ];
-            let at: Vec<u64> = areas.iter().map(Area::address).collect();
+            let [sink, at @ ..] = areas.each_ref().map(Area::address);
+            let sink = if has_sink { sink } else { 0 };
             let [heads, places, others] = [heads, places, others].map(|n| n as u64);
             let steps = [heads * places * 48, 48, heads * 48];
-            let all = [&at[..], &[rows as u64, heads, places, others, 2], &steps, &[skip, window]].concat();
+            let all = [&at[..], &[rows as u64, heads, places, others, 2], &steps, &[skip, window, sink]].concat();
             module.launch("blanked", shape(rows), &words(&all), areas.into(), Checks::ALL, &|_| ()).unwrap();
         }
         for (row, sum) in sums.iter().enumerate() {
@@ -139,7 +144,8 @@ fn the_kernels_bound_lengths_and_make_zeros() {
             let (queries, keys) = ((own[batch].min(places as i32)), other[batch].min(others as i32));
             let behind = window > 0 && place as i32 > keys + window as i32 - 2;
             let none = place as i32 >= queries || keys <= 0 || (skip == 1 && (place as i32) < queries - keys) || behind;
-            assert_eq!(*sum == f32::NEG_INFINITY, none, "{batch} {head} {place}");
+            let of_nothing = if has_sink && (place as i32) < queries { sink_of[head] } else { f32::NEG_INFINITY };
+            assert_eq!(*sum, if none { of_nothing } else { 0.0 }, "{batch} {head} {place}");
             let at = 3 * ((batch * places + place) * heads + head);
             assert_eq!(data[at..at + 3], [[u64::from(!none); 2], [u64::from(!none); 2], [1; 2]]);
         }

@@ -129,10 +129,11 @@ impl Case {
             })
             .collect();
         let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        if most == f64::NEG_INFINITY {
-            return (vec![0.0; keys], most, 0.0);
-        }
         let sink = self.sink.as_ref().map(|sink| sink[h]);
+        if most == f64::NEG_INFINITY {
+            let is_there = self.lengths.as_ref().is_none_or(|[queries, _]| (i as i32) < queries[b]);
+            return (vec![0.0; keys], sink.filter(|_| is_there).unwrap_or(most), 0.0);
+        }
         let most = most.max(sink.unwrap_or(most));
         let sum: f64 = scores.iter().copied().chain(sink).map(|x| (x - most).exp()).sum();
         (scores.iter().map(|x| (x - most).exp() / sum).collect(), most + sum.ln(), large)

@@ -170,9 +170,9 @@ pub(super) fn loss(n: &Node<'_>, normal: bool) -> Made {
     }
     let (scores, labels, dnn) = (n.typed::<f32>(0), n.typed::<i64>(1), n.device.dnn());
     if normal {
-        return one(dnn.negative_log_likelihood(&scores, &labels, &loss)?.into_output());
+        return one(dnn.negative_log_likelihood(&scores, &labels, &loss)?.await_result()?);
     }
-    let mut made: Vec<AnyTensor> = vec![dnn.cross_entropy(&scores, &labels, &loss)?.into_output().into()];
+    let mut made: Vec<AnyTensor> = vec![dnn.cross_entropy(&scores, &labels, &loss)?.await_result()?.into()];
     if n.case.outputs.len() == 2 {
         made.push(n.device.log_softmax(&scores, 1)?.into_output().into());
     }
@@ -260,7 +260,7 @@ pub(super) fn resize(n: &Node<'_>) -> Made {
                 let crop = Coordinates::Crop(roi[k].into(), roi[axes.len() + k].into());
                 let mut extents = made.extents().to_vec();
                 extents[*axis] = to[*axis];
-                made = dnn.resize(&made, &extents, None, resize.coordinates(crop))?.into_output();
+                made = dnn.resize(&made, &extents, None, resize.coordinates(crop).axes(&[*axis]))?.into_output();
             }
             return one(made);
         }

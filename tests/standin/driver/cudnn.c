@@ -27,14 +27,19 @@ static const char text[] = "a plan";
 static void *current;
 static int64_t echo_from, echo_to;
 static size_t echo_bytes;
+static uint32_t number;
 /* Whether plans have texts, and whether a text is taken. */
 static int texts, takes_texts;
 
 /* From now on plans have texts, which are taken or refused. */
 EXPORT void standin_cudnn_texts(int have, int take) { texts = have, takes_texts = take; }
 
-/* From now on each plan copies so many bytes of an operand to another; 0: none. */
+/* From now on each plan copies so many bytes of an operand to another, or keeps a number of 4 bytes in host memory (`to` is 0); 0 bytes:
+ * none. */
 EXPORT void standin_cudnn_echo(int64_t from, int64_t to, size_t bytes) { echo_from = from, echo_to = to, echo_bytes = bytes; }
+
+/* The bits of the number that was kept last. */
+EXPORT uint32_t standin_cudnn_number(void) { return number; }
 
 EXPORT size_t cudnnGetVersion(void) { return 91900; }
 
@@ -102,6 +107,10 @@ EXPORT int cudnnBackendExecute(void *handle, const struct descriptor *plan, cons
     for (int64_t n = 0; n < pack->count; n++) {
         if (pack->numbers[n] == echo_from) from = pack->pointers[n];
         if (pack->numbers[n] == echo_to) to = pack->pointers[n];
+    }
+    if (from && echo_to == 0 && echo_bytes == sizeof number) {
+        memcpy(&number, (const void *)(uintptr_t)from, sizeof number);
+        return SUCCESS;
     }
     return from && to && cuMemcpyDtoDAsync_v2(to, from, echo_bytes, current) == 0 ? SUCCESS : BAD_PARAM;
 }

@@ -230,6 +230,16 @@ impl Driver {
         }
     }
 
+    /// The number that cuDNN's stand-in has kept last: one of host memory, by an echo of 4 bytes to 0.
+    pub(crate) fn number_of_cudnn(&self) -> f32 {
+        // SAFETY: our own library, and the type of its function.
+        unsafe {
+            let library = Library::open(Some(self.folder.join("libcudnn.so.9")), RTLD_NOW).expect("libcudnn.so.9");
+            let number = library.get::<unsafe extern "C" fn() -> u32>(b"standin_cudnn_number\0").expect("it is there");
+            f32::from_bits(number())
+        }
+    }
+
     /// Loads NVML's stand-in.
     pub(crate) fn with_nvml(&self) {
         // SAFETY: our own library, without a constructor. It is never closed.

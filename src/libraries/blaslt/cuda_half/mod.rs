@@ -99,7 +99,15 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             }
         }
         if self.spec.is_empty() {
-            return self.nothing(queue, &writes, geometry);
+            // The gradient of a factor does not depend on the other one, which may have nothing.
+            let of_factors = matches!(self.kind.beside, Beside::GradientOfA | Beside::GradientOfB);
+            let is_there = self.spec.k > 0 && self.spec.batch > 0 && self.gradient_len().is_some_and(|len| len > 0);
+            let sums = match of_factors && is_there {
+                true => Some(self.gradient(queue, &reads, &writes, geometry)?),
+                false => None,
+            };
+            self.nothing(queue, &writes, geometry)?;
+            return sums.map_or(Ok(()), |sums| self.sum(queue, &sums));
         }
         let mut ahead = SmallVec::<[Ahead; 2]>::new();
         if let (Some((at, bytes)), Way::Usual) = (self.gapped(&writes, geometry), &self.way) {

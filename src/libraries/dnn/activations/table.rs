@@ -89,7 +89,7 @@ table! {
     /// x, or below 0 so many times x.
     LeakyRelu(a) |x| choose(x, x.le(n(0.0)), x * a, x), choose(x, x.le(n(0.0)), a, n(1.0));
     /// x above the number, else 0.
-    ThresholdedRelu(a) |x| choose(x, x.gt(a), x, n(0.0)), step(x, x.gt(a));
+    ThresholdedRelu(a) |x| choose(x, x.le(a), n(0.0), x), step(x, x.gt(a));
     /// From the first number to the second one.
     HardTanh(low, high) |x| x.maximum(low).minimum(high), step(x, x.gt(low) & x.le(high));
     /// x, or below 0 so many times `e^x - 1`.
@@ -130,7 +130,7 @@ table! {
     /// x times tanh of [`Softplus`](Self::Softplus).
     Mish |x| x * x.softplus().tanh(), mish_slope(x);
     /// Nearer to 0 by the second number, and 0 within the first one of it.
-    Shrink(limit, bias) |x| choose(x, x.lt(-limit), x + bias, choose(x, x.gt(limit), x - bias, n(0.0))),
+    Shrink(limit, bias) |x| choose(x, x.lt(-limit), x + bias, choose(x, x.le(limit), n(0.0), x - bias)),
         step(x, x.lt(-limit) | x.gt(limit));
 }
 

@@ -103,6 +103,7 @@ impl<'a> Call<'a> {
             // Of probability 0 it is none; -0 is 0.
             dropout: self.dropped().filter(|probability| *probability != 0.0).map(f64::to_bits),
             sink: self.sink.is_some(),
+            sunk: false,
             pages,
             lengths,
             stats: false,
@@ -194,7 +195,7 @@ impl<'a> Call<'a> {
     /// Only the sizes and distances, for a plan: `gradients`, of a backward pass for a result as the forward pass gives it.
     pub(super) fn planned(&self, [q, k, v]: [&AnyTensorRef<'_>; 3], gradients: bool) -> Result<Scene> {
         let mut scene = self.scene([q, k, v])?;
-        scene.sink &= !gradients;
+        (scene.sink, scene.sunk) = (scene.sink && !gradients, scene.sink && gradients);
         if gradients {
             self.has_gradients()?;
         }

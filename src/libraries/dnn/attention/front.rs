@@ -98,7 +98,8 @@ impl Dnn {
     }
 
     /// As [`attend`](Self::attend), with what [`attend_gradients`](Self::attend_gradients) needs: for each batch, head and query the
-    /// logarithm of the sum of the exponentials of its scores; -inf if it sees no key. In f32, or f64 for f64.
+    /// logarithm of the sum of the exponentials of its scores, that of [`Attention::sink`] among them. A query that sees no key has that
+    /// of the sink, or -inf without a sink; one behind the length of its batch has -inf. In f32, or f64 for f64.
     ///
     /// # Errors
     /// As there.
@@ -163,7 +164,7 @@ fn gradients(
     call.has_gradients()?;
     let mut scene = call.scene([q, k, v])?;
     // The sums have its part.
-    (scene.stats, scene.sink) = (true, false);
+    (scene.stats, scene.sink, scene.sunk) = (true, false, scene.sink);
     let extents = scene.extents_of_o();
     for (name, view) in [("o", o), ("dy", dy)] {
         if view.extents() != extents {

@@ -39,6 +39,8 @@ pub(in super::super) struct Scene {
     pub(in super::super) dropout: Option<u64>,
     /// Each head has one more score, which has no value.
     pub(in super::super) sink: bool,
+    /// The logarithms of the sums that a backward pass reads have the part of a sink.
+    pub(in super::super) sunk: bool,
     /// Keys and values are in pages.
     pub(in super::super) pages: Option<Pages>,
     /// Batches have lengths of their own: of queries, and of keys.
@@ -94,6 +96,12 @@ impl Scene {
         [self.batch, self.heads, self.queries, self.value_width]
     }
 
+    /// The elements from the first to the last one of the queries; as many as are checked.
+    #[cfg(feature = "cuda")]
+    pub(in super::super) fn reach_of_q(&self) -> usize {
+        reach(self.extents_of_q(), self.of_q).unwrap_or(usize::MAX)
+    }
+
     /// The heads of queries that one of keys serves.
     pub(in super::super) fn served(&self) -> usize {
         self.heads / self.kv_heads.max(1)
@@ -136,8 +144,9 @@ impl Scene {
         if self.window == Some(0) {
             return Err(Error::invalid("window", "0 keys; each query sees at least one"));
         }
-        if !self.scale().is_finite() {
-            return Err(Error::invalid("scale", format!("{}", self.scale())));
+        let scale = self.scale();
+        if !(if self.dtype == DType::F64 { scale.is_finite() } else { (scale as f32).is_finite() }) {
+            return Err(Error::invalid("scale", format!("{scale} is no number of {}", self.sums())));
         }
         if let Some(probability) = self.dropout.map(f64::from_bits)
             && !(0.0..1.0).contains(&probability)

@@ -58,14 +58,15 @@ impl<'a, T: Element> Attention<'a, T> {
         Self::default()
     }
 
-    /// The factor of the scores.
+    /// The factor of the scores: any number, 0 and negative ones too.
     #[must_use]
     pub fn scale(mut self, scale: f64) -> Self {
         self.scale = Some(scale);
         self
     }
 
-    /// A query sees the keys up to its own place.
+    /// A query sees the keys up to its own place. On the CPU what it does not see may be anything; cuDNN multiplies some of it by weights
+    /// of 0, and NaN stays NaN.
     #[must_use]
     pub fn causal(mut self, corner: Corner) -> Self {
         self.causal = Some(corner);
@@ -81,6 +82,10 @@ impl<'a, T: Element> Attention<'a, T> {
     }
 
     /// A tensor that is added to the scores after the factor: batch, heads, queries, keys. It is broadcast to these.
+    ///
+    /// To hide a key, add -inf: its weight is 0, by which its value is multiplied. A large finite number is added as it is, and takes the
+    /// lower bits of the score: by -1e9 all keys of a row have one score. On a GPU the logarithms of their sums have that precision too, so
+    /// gradients of a row that has nothing else are wrong by a factor; the CPU takes the largest score apart.
     #[must_use]
     pub fn bias(mut self, bias: impl ReadableTensor<'a, T>) -> Self {
         self.bias = Some(bias.into());

@@ -247,7 +247,8 @@ fn after(
         }
         sum = sum + input(1);
         if extra.relu {
-            sum = sum.max(0.0);
+            // NaN stays.
+            sum = sum.maximum(0.0);
         }
         vec![sum.raw]
     })?;

@@ -14,23 +14,40 @@ pub(super) struct Given {
     pub(super) labels: DType,
     pub(super) wide: DType,
     pub(super) ignored: Option<i64>,
+    pub(super) classes: usize,
     pub(super) weighted: bool,
-    /// Whether the scores are logarithms of probabilities; else the logarithm of the sum of their exponentials is an operand.
+    /// Whether the scores are logarithms of probabilities; else the largest one and the sum of the exponentials of the distances from it
+    /// are an operand, a pair: their logarithm in one number would have the precision of the largest one.
     pub(super) normal: bool,
 }
 
 impl Given {
-    /// The types of scores, labels, weights, and the logarithm of the sum.
+    /// The types of scores, labels, weights, and the pair of the sum.
     pub(super) fn types(&self) -> Vec<DType> {
         let mut types = vec![self.scores, self.labels];
         types.extend(self.weighted.then_some(self.scores));
-        types.extend((!self.normal).then_some(self.wide));
+        types.extend((!self.normal).then_some(self.pair()));
         types
+    }
+
+    fn label(&self, inputs: &[Value]) -> Option<Symbol<i64>> {
+        inputs.get(1).map(|label| Symbol::new(cast(*label, DType::I64).raw))
+    }
+
+    /// The value, or NaN where the label is no class and not ignored.
+    fn of_class(&self, inputs: &[Value], value: Value) -> Value {
+        let Some(label) = self.label(inputs) else { return value };
+        let wrong = label.lt(0i64) | label.ge(i64::try_from(self.classes).unwrap_or(i64::MAX));
+        let wrong = match self.ignored {
+            Some(ignored) => wrong & label.ne(constant(ignored)),
+            None => wrong,
+        };
+        either(wrong, constant(f64::NAN), value, self.wide)
     }
 
     /// Whether the element is that of the label, and the weight of its class.
     fn chosen(&self, inputs: &[Value]) -> Option<(Symbol<crate::core::truth::Bool>, Value)> {
-        let label: Symbol<i64> = Symbol::new(cast(*inputs.get(1)?, DType::I64).raw);
+        let label = self.label(inputs)?;
         let own = position(1).eq(label);
         let own = match self.ignored {
             Some(ignored) => own & label.ne(constant(ignored)),
@@ -49,7 +66,10 @@ impl Given {
         if self.normal {
             return Some(score);
         }
-        inputs.get(if self.weighted { 3 } else { 2 }).map(|sum| score - *sum)
+        inputs.get(if self.weighted { 3 } else { 2 }).map(|pair| {
+            let [largest, sum] = parts(*pair);
+            score - largest - sum.log()
+        })
     }
 
     /// The loss of an element, and its weight, as a complex number: 0 unless it is that of the label.
@@ -58,7 +78,7 @@ impl Given {
             let made = self.chosen(inputs).zip(self.logarithm(inputs)).map(|((own, weight), logarithm)| {
                 let zero = constant(0.0);
                 let loss = either(own, -logarithm * weight, zero, self.wide);
-                complex(loss, either(own, weight, zero, self.wide))
+                complex(self.of_class(inputs, loss), either(own, weight, zero, self.wide))
             });
             made.into_iter().collect()
         })
@@ -77,7 +97,7 @@ impl Given {
                 let one = either(is_own, constant(1.0), constant(0.0), self.wide);
                 let slope = if self.normal { -one } else { logarithm.exp() - one };
                 let slope = slope * weight * cast(dy, self.wide);
-                cast(if is_mean { slope / all } else { slope }, self.scores)
+                cast(self.of_class(inputs, if is_mean { slope / all } else { slope }), self.scores)
             });
             made.into_iter().collect()
         })

@@ -4,12 +4,13 @@ use super::formulas::{Given, Part};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Result};
-use crate::device::tensor::{Layout, ReadableTensor, Tensor, TensorRef};
+use crate::device::tensor::{AnyTensorRef, Layout, ReadableTensor, Tensor, TensorRef};
 use crate::libraries::dnn::Dnn;
-use crate::libraries::dnn::formulas::{cast, formula};
+use crate::libraries::dnn::formulas::formula;
 use crate::libraries::expressions::front::make_one;
 use crate::libraries::expressions::operands::Read;
 use crate::libraries::moves::Place;
+use crate::libraries::moves::within::{Numbers, checked};
 use crate::libraries::reductions::front::{Call, submit as reduce};
 use crate::libraries::reductions::{All, Keep, ReductionKind, SoftmaxElement};
 
@@ -44,7 +45,7 @@ impl<'a, T: Element> LabelLoss<'a, T> {
         self
     }
 
-    /// Labels of this number have neither loss nor weight. A label that is no class is ignored too.
+    /// Labels of this number have neither loss nor weight, whether it is a class or not. Any other label that is no class is an error.
     pub const fn ignore(mut self, label: i64) -> Self {
         self.ignored = Some(label);
         self
@@ -96,8 +97,8 @@ struct Operands<'a, T: SoftmaxElement> {
     reads: Vec<Read<'a>>,
     /// The extents of the labels.
     labels: Vec<usize>,
-    /// The logarithms of the sums.
-    sums: Option<Tensor<T::Wide>>,
+    /// The largest scores, and the sums of the exponentials of the distances from them.
+    sums: Option<Tensor<T::Pair>>,
 }
 
 fn operands<'a, T: SoftmaxElement>(
@@ -121,14 +122,15 @@ fn operands<'a, T: SoftmaxElement>(
         labels: dtype,
         wide: T::Wide::DTYPE,
         ignored: loss.ignored,
+        classes: scores.1.extents().get(1).copied().unwrap_or(0),
         weighted: weights.is_some(),
         normal,
     };
     let mut sums = None;
     if !normal {
-        let element = formula(&[T::DTYPE], |x| x.iter().map(|x| cast(*x, T::Wide::DTYPE)).collect());
-        let call = Call { kind: ReductionKind::LogSumExp, less: 0, axes: &Keep(1), formula: element, finish: None };
-        let made: Tensor<T::Wide> =
+        let element = formula(&[T::DTYPE], <[_]>::to_vec);
+        let call = Call { kind: ReductionKind::Exponentials, less: 0, axes: &Keep(1), formula: element, finish: None };
+        let made: Tensor<T::Pair> =
             reduce(&dnn.device, call, Ok([scores.clone()].into_iter().collect()))?.into_output();
         sums = Some(made);
     }
@@ -214,7 +216,8 @@ macro_rules! calls { ($($(#[$meta:meta])* $name:ident $(#[$of:meta])* $gradient:
         ///
         /// # Errors
         /// [`Error::InvalidArgument`] for extents of labels or weights that do not fit; a stale tensor, or one of another device;
-        /// [`Error::OutOfMemory`].
+        /// [`Error::OutOfMemory`]. The wait returns [`Error::InvalidArgument`] with the place of the first label that is neither a class
+        /// nor ignored ([`LabelLoss::ignore`]).
         pub fn $name<'a, 'l, T: SoftmaxElement, I: Place>(
             &self,
             scores: impl ReadableTensor<'a, T>,
@@ -222,15 +225,23 @@ macro_rules! calls { ($($(#[$meta:meta])* $name:ident $(#[$of:meta])* $gradient:
             loss: &LabelLoss<'_, T>,
         ) -> Result<PendingDispatch<Tensor<T>>> {
             let (scores, labels) = (scores.into(), labels.into());
+            let given = AnyTensorRef::from(&labels);
             let ((scores, layout), (labels, places)) = (scores.operand()?, labels.operand()?);
             let reads = ((scores.into(), layout), (labels.into(), places), I::DTYPE);
-            operands(self, reads, loss, $normal)?.loss(self, loss.reduction)
+            let all = operands(self, reads, loss, $normal)?;
+            let made = all.loss(self, loss.reduction)?;
+            if given.is_empty() {
+                return Ok(made);
+            }
+            let of = (Numbers::Labels { ignored: loss.ignored }, all.given.classes);
+            checked(&self.device, made.into_output(), &given, of).map_err(told)
         }
 
         $(#[$of])*
         ///
         /// # Errors
-        /// As the loss; [`Error::InvalidArgument`] if the extents of `dy` are not those of the loss.
+        /// As the call of the loss; [`Error::InvalidArgument`] if the extents of `dy` are not those of the loss. The wait does not look
+        /// at the labels: where one is neither a class nor ignored, the gradients are NaN.
         pub fn $gradient<'a, 'l, 'd, T: SoftmaxElement, I: Place>(
             &self,
             scores: impl ReadableTensor<'a, T>,

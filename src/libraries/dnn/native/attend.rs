@@ -1,18 +1,24 @@
 //! The forward pass of an attention as a graph.
 
 use super::super::attention::{Attend, Scene};
+use super::super::formulas::{cast, either, kept};
 use super::choose::Rules;
 use super::descriptor::Refused;
+use super::factor;
 use super::graph::{F32, Finished, Inputs, Node, Pointwise, Reduced, TensorOf};
 use super::handle::{Cudnn, Functions};
 use super::lengths::{self, Blanked};
 use super::plan::{Plan, settle, target};
 use super::recipes::Planned;
 use super::scores::{Numbers, Operand, Scores, broken, missing};
+use crate::core::element::DType;
 use crate::core::error::{Error, Result};
+use crate::device::tensor::Layout;
 use crate::engines::cuda::PlanBuilder;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Built, PlanKey, Prepare};
+use crate::libraries::expressions::cuda::Part;
+use crate::libraries::expressions::{Symbol, constant, position};
 
 /// The plan of a forward pass.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]
@@ -154,7 +160,32 @@ pub(super) fn is_empty(scene: &Scene) -> bool {
 pub(in super::super) fn prepare(scene: &Scene, plans: &mut Prepare<'_>) {
     if !is_empty(scene) {
         plans.plan(&Forward(scene.clone()));
+        factor::prepare(scene, plans);
+    } else if let Ok(Some(part)) = sums_of_sink(scene) {
+        let _ = part.plan(plans);
     }
+}
+
+/// The kernel for the sums where there is no key: that of the sink, or -inf for a query behind its length; none without a sink.
+fn sums_of_sink(scene: &Scene) -> Result<Option<Part>> {
+    if !scene.sink || !scene.stats || scene.rows() == 0 {
+        return Ok(None);
+    }
+    let (extents, wide) = ([scene.batch, scene.heads, scene.queries], scene.sums());
+    let (mut types, mut inputs) = (vec![wide], vec![Layout::new(extents, [0, 1, 0], 0)?]);
+    if scene.lengths {
+        types.push(DType::I32);
+        inputs.push(Layout::new(extents, [1, 0, 0], 0)?);
+    }
+    let sums = kept(("sums of a sink", wide, [scene.lengths.into(), 0, 0]), &types, |inputs| match inputs {
+        [sink] => vec![*sink],
+        [sink, length] => {
+            let length = Symbol::<i64>::new(cast(*length, DType::I64).raw);
+            vec![either(position(2).lt(length), *sink, constant(f64::NEG_INFINITY), wide)]
+        }
+        _ => Vec::new(),
+    })?;
+    Part::new(&sums, &[Layout::row_major(extents)?], &inputs).map(Some)
 }
 
 pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, Attend>) -> Result<()> {
@@ -164,6 +195,14 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, Attend>) 
     if is_empty(scene) {
         // SAFETY: the operand that is written.
         unsafe { queue.fill(o.address(), o.bytes(), &[0]) }?;
+        if let (Some(sums), Some(part)) = (sums, sums_of_sink(scene)?) {
+            let place = others(scene).position(|operand| matches!(operand, Operand::Sink)).map_or(0, |place| 3 + place);
+            let lengths = lengths::of(scene, reads)?.map(|[queries, _]| queries);
+            let sink = reads.get(place).ok_or_else(lost)?.address();
+            let addresses: Vec<u64> = [sums.address(), sink].into_iter().chain(lengths).collect();
+            // SAFETY: the sums, the sink of each head and the lengths of each batch (the op's check).
+            return unsafe { part.launch(queue, 0, &addresses, &[]) };
+        }
         if let Some(sums) = sums {
             let lowest = f32::NEG_INFINITY.to_ne_bytes();
             // SAFETY: as above; an element has as many bytes unless it is f64, which has no plan when it is not empty.
@@ -186,6 +225,10 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, Attend>) 
         // SAFETY: the values, which lie without gaps then; there is a plan, so rows are multiples of 16 bytes.
         unsafe { lengths::clean(scene, queue, reads, &mut addresses, &values) }?;
     }
+    if let Some(queries) = addresses.first_mut() {
+        // SAFETY: the queries (the op's check), or an aligned copy of them.
+        *queries = unsafe { factor::multiply(scene, queue, *queries, None) }?;
+    }
     operands.extend(names.iter().zip(&addresses).map(|(operand, address)| (*operand as i64, *address)));
     let table = names.iter().zip(&addresses).find(|(operand, _)| matches!(operand, Operand::Table));
     operands.extend(table.map(|(_, address)| (Operand::TableOfValues as i64, *address)));
@@ -202,7 +245,9 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, Attend>) 
     };
     if let Some(lengths) = lengths {
         let (extents, rows) = (scene.extents_of_o(), scene.of_o);
-        let blanked = Blanked { to, sums: to_sums.unwrap_or(0), extents, rows, of_keys: false };
+        let place = names.iter().position(|operand| matches!(operand, Operand::Sink));
+        let sink = place.and_then(|place| addresses.get(place)).copied().unwrap_or(0);
+        let blanked = Blanked { to, sums: to_sums.unwrap_or(0), sink, extents, rows, of_keys: false };
         // SAFETY: the result and the sums, as the graph describes them; rows are multiples of 16 bytes, or there is no plan.
         unsafe { lengths::blank(scene, queue, lengths, &blanked) }?;
     }

@@ -8,6 +8,7 @@ use super::super::attention::{AttendBackward, Scene};
 use super::attend::others;
 use super::choose::Rules;
 use super::descriptor::{Descriptor, Refused};
+use super::factor;
 use super::graph::{F32, Finished, Inputs, Node, Pointwise, Reduced, TensorOf};
 use super::handle::{Cudnn, Functions};
 use super::lengths::{self, Blanked};
@@ -164,6 +165,7 @@ pub(super) fn is_empty(scene: &Scene) -> bool {
 pub(in super::super) fn prepare(scene: &Scene, plans: &mut Prepare<'_>) {
     if !is_empty(scene) {
         plans.plan(&Backward(slices::part(scene, slices::MOST_BYTES)));
+        factor::prepare(scene, plans);
     }
 }
 
@@ -208,6 +210,10 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, AttendBac
     ];
     // SAFETY: operands of a backward pass lie without gaps; there is a plan, so rows are multiples of 16 bytes.
     unsafe { lengths::clean(scene, queue, reads, &mut addresses, &operands) }?;
+    if let Some(queries) = addresses.first_mut() {
+        // SAFETY: the queries (the op's check), or a copy of them.
+        *queries = unsafe { factor::multiply(scene, queue, *queries, None) }?;
+    }
     let sliced = |(operand, address)| Sliced::new(operand, address, scene, &part);
     let mut sources: Vec<Sliced> = names.into_iter().zip(addresses).map(sliced).collect();
     let mut zeroed = None;
@@ -239,6 +245,10 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, AttendBac
         // their sizes; the numbers live until the call has returned. The passes use the same memory in the order of the stream.
         unsafe { plan.execute_in(queue, &operands, area) }?;
     }
+    if let Some((_, of_queries)) = written.first() {
+        // SAFETY: the gradient of the queries, which lies as they do, without gaps.
+        unsafe { factor::multiply(scene, queue, of_queries.address, Some(of_queries.address)) }?;
+    }
     if let Some(lengths) = lengths::of(scene, reads)? {
         let tensors = [
             (scene.extents_of_q(), scene.of_q, false),
@@ -246,7 +256,7 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, AttendBac
             (scene.extents_of_v(), scene.of_v, true),
         ];
         for ((_, to), (extents, rows, of_keys)) in written.iter().zip(tensors) {
-            let blanked = Blanked { to: to.address, sums: 0, extents, rows, of_keys };
+            let blanked = Blanked { to: to.address, sums: 0, sink: 0, extents, rows, of_keys };
             // SAFETY: a gradient, as the graph describes it; rows are multiples of 16 bytes, or there is no plan.
             unsafe { lengths::blank(scene, queue, lengths, &blanked) }?;
         }

@@ -22,6 +22,8 @@ pub(super) struct Blanked {
     pub(super) to: u64,
     /// The sums of the rows, or 0.
     pub(super) sums: u64,
+    /// What the sum of a query is that sees no key, for each head; 0 for -inf.
+    pub(super) sink: u64,
     pub(super) extents: [usize; 4],
     pub(super) rows: Rows,
     pub(super) of_keys: bool,
@@ -101,7 +103,7 @@ pub(super) unsafe fn clean(
             // SAFETY: the operand, and scratch memory of as many bytes.
             unsafe { queue.copy(*address, span.address(), span.bytes()) }?;
         }
-        let blanked = Blanked { to: *address, sums: 0, extents, rows, of_keys };
+        let blanked = Blanked { to: *address, sums: 0, sink: 0, extents, rows, of_keys };
         // SAFETY: a copy of the operand, of which the caller has promised the rest.
         unsafe { blank(scene, queue, lengths, &blanked) }?;
     }
@@ -119,15 +121,15 @@ fn window(scene: &Scene) -> usize {
 ///
 /// # Safety
 /// `to` is a tensor of these extents and rows that the dispatch may write, in multiples of 16 bytes; `sums`, if it is not 0, has a number
-/// of 4 bytes for each row.
+/// of 4 bytes for each row, and `sink` one for each head.
 pub(super) unsafe fn blank(
     scene: &Scene,
     queue: &mut Queue<'_>,
     [queries, keys]: Lengths,
     blanked: &Blanked,
 ) -> Result<()> {
-    let &Blanked { to, sums, extents: [batch, heads, places, width], rows: [of_batch, of_head, of_place], of_keys } =
-        blanked;
+    let &Blanked { to, sums, sink, extents, rows: [of_batch, of_head, of_place], of_keys } = blanked;
+    let [batch, heads, places, width] = extents;
     let size = scene.dtype.size();
     let (own, other, others) = if of_keys { (keys, queries, scene.queries) } else { (queries, keys, scene.keys) };
     let skip = usize::from(!of_keys && scene.causal == Some(Corner::BottomRight));
@@ -147,6 +149,7 @@ pub(super) unsafe fn blank(
         (of_place * size).into(),
         skip.into(),
         (if of_keys { 0 } else { window(scene) }).into(),
+        sink.into(),
     ];
     // SAFETY: the arguments are the kernel's parameters in order and type; it reads a length of each batch (the op's check); the caller
     // vouches for what it writes.

@@ -10,6 +10,7 @@
 //! | `answer` | what the front asks about plans |
 //! | `convolve` | convolutions as graphs |
 //! | `attend`, `attend_backward`, `scores` | attention as graphs |
+//! | `factor` | the factor of scores, where it is not positive |
 //! | `slices` | gradients of some heads at a time |
 //! | `lengths` | the lengths of batches, and what belongs to nothing |
 //! | `recurrent` | recurrent nets, which are no graphs |
@@ -26,6 +27,7 @@ mod beside;
 mod choose;
 pub(super) mod convolve;
 mod descriptor;
+mod factor;
 mod functions;
 mod graph;
 mod handle;

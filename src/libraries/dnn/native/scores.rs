@@ -264,7 +264,7 @@ impl Numbers {
     pub(super) fn new(scene: &Scene) -> Self {
         let int = |n: i64| i32::try_from(n).unwrap_or(i32::MAX);
         Numbers {
-            scale: scene.scale() as f32,
+            scale: super::factor::of_scores(scene),
             kept: scene.kept() as f32,
             one: 1.0,
             lowest: f32::NEG_INFINITY,

@@ -183,6 +183,7 @@ pub(super) fn scene(dtype: DType, queries: usize, kv_heads: usize, width: usize)
         bias: None,
         dropout: None,
         sink: false,
+        sunk: false,
         pages: None,
         lengths: false,
         stats: true,

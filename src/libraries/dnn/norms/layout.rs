@@ -107,11 +107,9 @@ impl Axes {
     /// The layout of weights, broadcast to all elements.
     pub(super) fn weight(&self, name: &'static str, layout: &Layout) -> Result<Layout> {
         let own = self.weights();
-        let wrong = || Error::invalid(name, format!("extents {:?} instead of {own:?}", layout.extents()));
-        let layout = match layout.extents() == own {
-            true => layout.clone(),
-            false => layout.broadcast(&own).map_err(|_| wrong())?,
-        };
+        if layout.extents() != own {
+            return Err(Error::invalid(name, format!("extents {:?} instead of {own:?}", layout.extents())));
+        }
         let stride = layout.strides().first().copied().unwrap_or(0);
         match self.kind {
             Kind::Last(_) => layout.broadcast(&self.split),
@@ -119,12 +117,12 @@ impl Axes {
                 let each = own.first().copied().unwrap_or(0) / groups;
                 let mut strides = vec![0; self.split.len()];
                 strides.iter_mut().skip(1).zip([stride * each as isize, stride]).for_each(|(s, own)| *s = own);
-                self.over(&strides, &layout)
+                self.over(&strides, layout)
             }
             Kind::Channels => {
                 let mut strides = vec![0; self.split.len()];
                 strides.iter_mut().skip(1).take(1).for_each(|s| *s = stride);
-                self.over(&strides, &layout)
+                self.over(&strides, layout)
             }
         }
     }

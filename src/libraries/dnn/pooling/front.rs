@@ -132,7 +132,8 @@ impl Dnn {
     }
 
     /// The gradient of [`max_pool`](Self::max_pool) for its operand, of extents `elements`: each element gets the sum of `dy` over
-    /// the windows whose largest element it is, in their order.
+    /// the windows whose largest element it is, in their order. A place that is not in its window belongs to no element; one
+    /// that is out of range of its plane, but for -1, makes NaN of all elements of its window.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

@@ -224,6 +224,7 @@ impl Job {
     /// # Safety
     /// As [`largest`](Self::largest).
     unsafe fn back<T: Float>(&self, by_place: bool) {
+        let plane = self.extents.iter().fold(1i64, |all, n| all.saturating_mul(*n as i64));
         self.each(|at, window| {
             let mut sum = T::wide_of(0);
             self.taken(&window, |[offset, place], coordinates| {
@@ -231,8 +232,11 @@ impl Job {
                 let dy = unsafe { *self.sources[0].cast::<T>().offset(offset) }.wide();
                 if by_place {
                     // SAFETY: a number of an element.
-                    if unsafe { *self.sources[1].cast::<i64>().offset(place) } == window.number {
+                    let number = unsafe { *self.sources[1].cast::<i64>().offset(place) };
+                    if number == window.number {
                         sum = sum + dy;
+                    } else if !(-1..plane).contains(&number) {
+                        sum = T::wide_of(0) / T::wide_of(0);
                     }
                 } else if self.divide == Divide::Never {
                     sum = sum + dy;

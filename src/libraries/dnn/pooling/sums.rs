@@ -57,6 +57,21 @@ impl Text<'_> {
                 ptx!(self.writer, "ld.global.s64 {number}, [{second}+0]");
                 ptx!(self.writer, "setp.eq.s64 {same}, {number}, {place}");
                 ptx!(self.writer, "@{same} add.rn.{t} {}, {}, {wide}", sums.value, sums.value);
+                // A place that is in no plane, nor the -1 of a window without elements.
+                let (from_one, wrong) = (self.writer.reg(Class::Long), self.writer.reg(Class::Predicate));
+                ptx!(self.writer, "add.s64 {from_one}, {number}, 1");
+                let mut plane: Option<Reg> = None;
+                for d in 0..self.key.axes {
+                    let extent = self.number(Argument::Input(d));
+                    plane = Some(self.times(plane, extent));
+                }
+                if let Some(plane) = plane {
+                    let nan = self
+                        .writer
+                        .constant(self.lane, if self.lane == Lane::F64 { 0x7ff8 << 48 } else { 0x7fc0_0000 });
+                    ptx!(self.writer, "setp.gt.u64 {wrong}, {from_one}, {plane}");
+                    ptx!(self.writer, "selp.{} {}, {nan}, {}, {wrong}", select(self.lane), sums.value, sums.value);
+                }
             }
             _ => {
                 let share = match taken.places {

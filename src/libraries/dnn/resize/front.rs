@@ -18,7 +18,7 @@ fn told(error: Error) -> Error {
 impl Dnn {
     /// A tensor with other extents, whose elements are made of those of `x` along each axis by itself. `scales` say how many new
     /// elements come from an old one; without them they are the quotients of the extents. Halves are rounded after each axis. An axis that
-    /// keeps its extent and has the scale 1 stays as it is. An element of weight 0 does not matter.
+    /// keeps its extent and has the scale 1 stays as it is, unless it is cropped. An element of weight 0 does not matter.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -41,7 +41,7 @@ impl Dnn {
         resize: Resize,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let x = x.into();
-        let axes = axes(x.extents(), extents, scales)?;
+        let axes = axes(x.extents(), extents, scales, resize)?;
         let mut last: Option<PendingDispatch<Tensor<T>>> = None;
         for Axis { axis, n, m, scale } in axes {
             let taps = resize.taps(n, m, scale).map_err(told)?;
@@ -84,7 +84,7 @@ impl Dnn {
         // Zeros are added for no elements.
         let inner = Resize { outside: 0.0, interpolation: Interpolation::Linear, ..resize };
         let mut nothing = dy.layout().is_empty();
-        for Axis { axis, n, m, scale } in axes(elements, dy.extents(), scales)?.into_iter().rev() {
+        for Axis { axis, n, m, scale } in axes(elements, dy.extents(), scales, resize)?.into_iter().rev() {
             let steps = resize.taps(n, m, scale).and_then(|taps| taps.transposed(n)).map_err(told)?;
             nothing |= steps.is_empty();
             for taps in steps.iter().filter(|_| !nothing) {
@@ -107,7 +107,7 @@ struct Axis {
     scale: f64,
 }
 
-fn axes(from: &[usize], to: &[usize], scales: Option<&[f64]>) -> Result<Vec<Axis>> {
+fn axes(from: &[usize], to: &[usize], scales: Option<&[f64]>, resize: Resize) -> Result<Vec<Axis>> {
     let rank = from.len();
     if to.len() != rank || scales.is_some_and(|scales| scales.len() != rank) {
         let what = format!("{} of them, and scales {scales:?}, for {rank} axes", to.len());
@@ -117,9 +117,19 @@ fn axes(from: &[usize], to: &[usize], scales: Option<&[f64]>) -> Result<Vec<Axis
         // Of no elements any scale will do.
         let even = if *m == 0 { 1.0 } else { *m as f64 / (*n).max(1) as f64 };
         let scale = scales.and_then(|scales| scales.get(axis).copied()).unwrap_or(even);
-        (n != m || scale != 1.0).then_some(Axis { axis, n: *n, m: *m, scale })
+        match resize.has(axis) {
+            true => Ok((n != m || scale != 1.0 || resize.crops(*n)).then_some(Axis { axis, n: *n, m: *m, scale })),
+            false if n == m => Ok(None),
+            false => {
+                let what = format!("axis {axis} from {n} to {m} elements, but it is none of `Resize::axes`");
+                Err(told(Error::invalid("extents", what)))
+            }
+        }
     };
-    Ok(from.iter().zip(to).enumerate().filter_map(one).collect())
+    if let Some(axis) = (rank..Layout::MAX_RANK).find(|axis| resize.axes.is_some() && resize.has(*axis)) {
+        return Err(told(Error::invalid("axes", format!("axis {axis}, but there are {rank} axes"))));
+    }
+    from.iter().zip(to).enumerate().filter_map(|of| one(of).transpose()).collect()
 }
 
 /// A step of the first tensor, or of what was made of it so far.

@@ -2,6 +2,7 @@
 
 use crate::core::error::{Error, Result};
 use crate::core::room::collected;
+use crate::device::tensor::Layout;
 
 /// To which neighbour a coordinate goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ pub enum Coordinates {
     /// `o / scale`.
     Asymmetric,
     /// From one place to another one, as parts of the length: elements beyond the old ones get the number that
-    /// [`Resize::outside`] says.
+    /// [`Resize::outside`] says. Each axis is cropped, those that keep their extent too, unless [`Resize::axes`] names some.
     Crop(f64, f64),
 }
 
@@ -53,6 +54,8 @@ pub struct Resize {
     pub(super) exclude_outside: bool,
     pub(super) antialias: bool,
     pub(super) outside: f64,
+    /// A bit for each axis that is resized; `None` for all.
+    pub(super) axes: Option<u64>,
 }
 
 impl Resize {
@@ -64,6 +67,7 @@ impl Resize {
             exclude_outside: false,
             antialias: false,
             outside: 0.0,
+            axes: None,
         }
     }
 
@@ -83,6 +87,22 @@ impl Resize {
     pub const fn antialias(mut self, antialias: bool) -> Self {
         self.antialias = antialias;
         self
+    }
+
+    /// Only these axes are resized; the others keep their extents.
+    pub fn axes(mut self, axes: &[usize]) -> Self {
+        let bit = |axis: &usize| 1 << (*axis).min(Layout::MAX_RANK - 1);
+        self.axes = Some(axes.iter().map(bit).fold(0, |all: u64, bit: u64| all | bit));
+        self
+    }
+
+    pub(super) fn has(&self, axis: usize) -> bool {
+        self.axes.is_none_or(|axes| axis < Layout::MAX_RANK && axes >> axis & 1 == 1)
+    }
+
+    /// Whether the coordinates change an axis that keeps its `n` elements and has the scale 1.
+    pub(super) fn crops(&self, n: usize) -> bool {
+        n > 1 && matches!(self.coordinates, Coordinates::Crop(start, end) if (start, end) != (0.0, 1.0))
     }
 
     /// What elements beyond the old ones are, of [`Coordinates::Crop`]; 0 unless given.

@@ -257,7 +257,7 @@ mod tests {
     fn the_alignment_is_that_of_the_first_element() {
         let side = |offset| {
             let layout = Layout::new([4], [1], offset).unwrap();
-            super::super::super::pair::Slot { modes: vec![0], layout, conjugate: false }
+            super::super::super::pair::Slot { dtype: DType::F32, modes: vec![0], layout, conjugate: false }
         };
         let slots = [side(0), side(1), side(6)];
         let [a, b, c] = &slots;

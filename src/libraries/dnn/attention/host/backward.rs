@@ -1,10 +1,15 @@
-//! The backward pass: the weights again, from the scores and the logarithms of their sums.
+//! The backward pass: the weights again, from the scores.
+//!
+//! They are made as in the forward pass, by the largest score of a row: the logarithm of a sum in one number has the precision of the
+//! largest score. Where there was a sink, that says what part of the sum the keys have.
 
+use super::forward::Exponentials;
 use super::seen::{BLOCK, Seen};
 use crate::core::error::Result;
 use crate::core::room;
 use crate::libraries::dnn::product::{Matrix, Real, product};
 use crate::numerics::parallel::try_each;
+use pulp::Arch;
 use std::ops::Range;
 
 fn part<A>(all: &[A], index: usize, len: usize) -> &[A] {
@@ -36,7 +41,11 @@ pub(super) fn backward<A: Real>(
             let at = batch * scene.heads + head;
             let (q, sums) = (part(q, at, queries * width), part(sums, at, queries));
             let (o, dy) = (part(o, at, queries * value), part(dy, at, queries * value));
-            for block in seen.blocks(batch, head) {
+            let all = seen.blocks(batch, head).flat_map(|block| {
+                let of_queries = [(q, width), (o, value), (dy, value)];
+                seen.apart(&block, &[(k, width), (v, value)], &of_queries).unwrap_or_else(|| vec![block])
+            });
+            for block in all {
                 let (rows, columns) = (block.queries.len(), block.keys.len());
                 let weights = weights.get_mut(..rows * columns).unwrap_or_default();
                 let slopes = slopes.get_mut(..rows * columns).unwrap_or_default();
@@ -59,9 +68,14 @@ pub(super) fn backward<A: Real>(
                     let sum = sums.get(query).copied().unwrap_or_default();
                     let both = part(o, query, value).iter().zip(part(dy, query, value));
                     let mean = both.fold(A::default(), |all, (o, dy)| all + *o * *dy) * A::of(scene.kept());
+                    let own = Arch::new().dispatch(Exponentials(&mut *weights, None));
+                    let of_keys = match scene.sunk && own != A::LOWEST {
+                        true => (own - sum).exp(),
+                        false => A::ONE,
+                    };
                     let mut factors = seen.factors(&block, query);
                     for (weight, slope) in weights.iter_mut().zip(slopes) {
-                        *weight = if *weight == A::LOWEST { A::default() } else { (*weight - sum).exp() };
+                        *weight = *weight * of_keys;
                         let Some(factor) = factors.as_mut().and_then(Iterator::next) else {
                             *slope = *weight * (*slope - mean) * A::of(scene.scale());
                             continue;

@@ -12,9 +12,9 @@ use pulp::{Arch, Simd, WithSimd};
 /// Elements of a row that are taken at once.
 const LANES: usize = 16;
 
-/// The exponentials of a row of scores over their sum, to which that of the sink belongs; the logarithm of the sum. Zeros, and -inf, if
-/// the row sees nothing.
-struct Exponentials<'r, A>(&'r mut [A], Option<A>);
+/// The exponentials of a row of scores over their sum, to which that of the sink belongs; the logarithm of the sum. Zeros, and the sink or
+/// -inf, if the row sees nothing.
+pub(super) struct Exponentials<'r, A>(pub(super) &'r mut [A], pub(super) Option<A>);
 
 impl<A: Real> WithSimd for Exponentials<'_, A> {
     type Output = A;
@@ -36,7 +36,7 @@ impl<A: Real> WithSimd for Exponentials<'_, A> {
         }
         if largest == A::LOWEST && whole.as_flattened().iter().chain(rest.iter()).all(|x| *x == A::LOWEST) {
             self.0.fill(A::default());
-            return A::LOWEST;
+            return self.1.unwrap_or(A::LOWEST);
         }
         let largest = self.1.map_or(largest, |sink| if sink > largest { sink } else { largest });
         let mut sums = [A::default(); LANES];
@@ -128,7 +128,7 @@ impl<A: Real> Head<'_, A> {
     }
 }
 
-/// `o` is zeros and `sums` is -inf before.
+/// `o` is zeros before, and `sums` is what it is for a query that sees no key.
 pub(super) fn forward<A: Real>(seen: &Seen<'_, A>, [q, k, v]: [&[A]; 3], o: &mut [A], sums: &mut [A]) -> Result<()> {
     let scene = seen.scene;
     if o.is_empty() && sums.is_empty() || scene.keys == 0 || scene.queries == 0 {
@@ -155,7 +155,11 @@ pub(super) fn forward<A: Real>(seen: &Seen<'_, A>, [q, k, v]: [&[A]; 3], o: &mut
             None => Keys::Rows(part(k, of_keys, scene.keys * width)),
         };
         let (q, v) = (part(q, index, scene.queries * width), part(v, of_keys, scene.keys * value));
-        Head { seen, q, v, keys, parallel, sink: seen.sink(block.head), first: index * scene.queries, o, sums }
-            .block(block)
+        let sink = seen.sink(block.head);
+        let head = Head { seen, q, v, keys, parallel, sink, first: index * scene.queries, o, sums };
+        match seen.apart(block, &[(v, value)], &[]) {
+            None => head.block(block),
+            Some(blocks) => blocks.iter().try_for_each(|block| head.block(block)),
+        }
     })
 }

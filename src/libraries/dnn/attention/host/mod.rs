@@ -201,7 +201,14 @@ fn forward_of<H: Stored<A>, A: Real + Stored<A>>(
     let v = assemble(scene, gather::<H, A>(v, scene.stored(of_v), scene.of_v)?, of_v, &others)?;
     let mut o = Scratch::new(scene.rows() * scene.value_width, scene.queries * scene.value_width, &|_, _| {})?;
     let mut sums = room::filled(scene.rows(), A::LOWEST)?;
-    forward::forward(&others.seen(scene), [&q, &k, &v], &mut o, &mut sums)?;
+    let seen = others.seen(scene);
+    for (index, sums) in sums.chunks_mut(scene.queries.max(1)).enumerate() {
+        let (batch, head) = (index / scene.heads.max(1), index % scene.heads.max(1));
+        if let (Some(sink), Some(sums)) = (seen.sink(head), sums.get_mut(..seen.lengths(batch).0)) {
+            sums.fill(sink);
+        }
+    }
+    forward::forward(&seen, [&q, &k, &v], &mut o, &mut sums)?;
     let mut writes = writes.into_iter();
     scatter::<H, A>(&o, writes.next().ok_or_else(lost)?, scene.extents_of_o(), scene.of_o)?;
     if scene.stats {

@@ -70,7 +70,7 @@ pub(super) struct Block {
 
 impl<A: Real> Seen<'_, A> {
     /// The queries and keys of a batch.
-    fn lengths(&self, batch: usize) -> (usize, usize) {
+    pub(super) fn lengths(&self, batch: usize) -> (usize, usize) {
         let (queries, keys) = (self.scene.queries, self.scene.keys);
         let of = |all: &[i32], most: usize| all.get(batch).map_or(0, |n| usize::try_from(*n).unwrap_or(0)).min(most);
         match self.lengths {
@@ -123,6 +123,37 @@ impl<A: Real> Seen<'_, A> {
             let keys = seen.reduce(|one, other| one.start.min(other.start)..one.end.max(other.end))?;
             Some(Block { batch, head, queries, keys })
         })
+    }
+
+    /// The queries of a block by themselves, with the keys that each sees, if some keys are hidden from some of them and what belongs to
+    /// those is not finite: a weight of 0 would make NaN of it. `of_keys` and `of_queries` are rows of such widths.
+    pub(super) fn apart(
+        &self,
+        block: &Block,
+        of_keys: &[(&[A], usize)],
+        of_queries: &[(&[A], usize)],
+    ) -> Option<Vec<Block>> {
+        let seen = |query: usize| self.keys(block.batch, query);
+        let all = block.queries.clone().map(seen);
+        let common = all.reduce(|one, other| one.start.max(other.start)..one.end.min(other.end))?;
+        let (batch, head, end) = (block.batch, block.head, block.keys.end);
+        let common = if common.is_empty() { end..end } else { common };
+        let hidden = [block.keys.start..common.start, common.end..end];
+        if hidden.iter().all(Range::is_empty) {
+            return None;
+        }
+        let is_finite = |all: &[(&[A], usize)], rows: &Range<usize>| {
+            let part = |&(all, width): &(&[A], usize)| {
+                let part = all.get(rows.start * width..rows.end * width).unwrap_or_default();
+                part.iter().all(|x| *x - *x == A::default())
+            };
+            all.iter().all(part)
+        };
+        if hidden.iter().all(|keys| is_finite(of_keys, keys)) && is_finite(of_queries, &block.queries) {
+            return None;
+        }
+        let one = |query: usize| Block { batch, head, queries: query..query + 1, keys: seen(query) };
+        Some(block.queries.clone().map(one).filter(|block| !block.keys.is_empty()).collect())
     }
 
     /// The scores of a block: a row for each query, a column for each key; -inf for those that it does not see.

@@ -35,6 +35,10 @@ pub(super) fn forth<A: Cellular>(
     let mut own = room::zeroed(if trains { 0 } else { between + parts.gates + parts.extra })?;
     let kept = if trains { reserve } else { own.as_mut_slice() };
     let (outputs, gates) = kept.split_at_mut_checked(between).ok_or_else(lost)?;
+    if trains && scene.lengths.is_some() {
+        // The next layer and the gradients of its parameters multiply what lies behind the ends of sequences by zeros.
+        outputs.fill(A::default());
+    }
     let trimmed = trimmed(scene, reads.x, scene.net.input)?;
     // Only an LSTM has cells: others get a place that they do not use.
     let mut no_cells = room::zeroed(if net.is_lstm() { 0 } else { batch * net.hidden })?;

@@ -1,0 +1,188 @@
+//! Numbers that must lie in a range, looked at where nothing else does it: the numbers of slices that have no elements, and labels.
+//!
+//! The operation reads the numbers and leaves what it writes as it is: so the wait for a result says what was wrong with its numbers.
+
+use crate::core::buffer::{AnyBuffers, AnyIns, DeviceBuffer, Dyn};
+use crate::core::dispatch::PendingDispatch;
+use crate::core::element::{DType, Element};
+use crate::core::error::{Error, Rejected, Result};
+use crate::core::op::{Cost, Spans, Verdict, Wire};
+use crate::device::Device;
+use crate::device::tensor::{AnyTensorRef, Layout, Tensor};
+use crate::engines::cuda_enqueue::Enqueue;
+use crate::engines::op::{Op, Slices, SlicesMut};
+use serde::{Deserialize, Serialize};
+
+/// What the numbers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::libraries) enum Numbers {
+    /// Of slices along an axis; negative ones count from the end.
+    Slices { axis: usize },
+    /// Of classes, or this one, which is none.
+    Labels { ignored: Option<i64> },
+}
+
+/// Checks numbers, which lie one after the other. All is plain data, and admitted by [`Op::check`], wherever it comes from.
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::libraries) struct Within {
+    pub(super) index: DType,
+    pub(super) target: DType,
+    pub(super) numbers: Numbers,
+    /// The numbers are below this.
+    pub(super) end: usize,
+}
+
+impl Within {
+    const OP: &'static str = "within";
+
+    /// The number that is none, if elements of the type can be it.
+    fn ignored(&self) -> Option<i64> {
+        let Numbers::Labels { ignored } = self.numbers else { return None };
+        ignored.filter(|ignored| *ignored >= 0 || self.index.is_signed())
+    }
+
+    fn counts_from_end(&self) -> bool {
+        matches!(self.numbers, Numbers::Slices { .. }) && self.index.is_signed()
+    }
+
+    fn name(&self) -> &'static str {
+        if matches!(self.numbers, Numbers::Slices { .. }) { "indices" } else { "labels" }
+    }
+
+    #[cfg(feature = "host")]
+    fn first<I: Copy + Into<i128>>(&self, numbers: &[I]) -> u64 {
+        let (end, ignored) = (self.end as i128, self.ignored().map(i128::from));
+        let is_wrong = |number: &I| {
+            let number: i128 = (*number).into();
+            let from_start = if number < 0 && self.counts_from_end() { number + end } else { number };
+            Some(number) != ignored && !(0..end).contains(&from_start)
+        };
+        numbers.iter().position(is_wrong).map_or(0, |place| !(place as u64))
+    }
+}
+
+impl Op for Within {
+    const NAME: &'static str = Within::OP;
+    const LIBRARY: &'static str = "copy";
+    type Reads = Dyn;
+    type Output = AnyBuffers;
+    /// 0, or the complement of the place of the first number that is out of range.
+    type Raw = u64;
+
+    fn check(&self, reads: &Spans<Dyn>, writes: &Spans<Dyn>) -> Result<()> {
+        let ([numbers], [target]) = (&reads[..], &writes[..]) else {
+            return Err(Error::invalid(self.name(), format!("{} read and {} written", reads.len(), writes.len())));
+        };
+        if !matches!(self.index, DType::I32 | DType::I64 | DType::U32 | DType::U64) {
+            return Err(Error::invalid(self.name(), format!("{} is no type of a number", self.index)));
+        }
+        for (name, span, dtype) in [(self.name(), numbers, self.index), ("target", target, self.target)] {
+            if span.dtype() != dtype {
+                return Err(Error::invalid(name, format!("its elements are {}, not {dtype}", span.dtype())));
+            }
+        }
+        match numbers.overlaps(target) {
+            true => Err(Error::invalid("target", format!("it lies in the memory of `{}`", self.name()))),
+            false => Ok(()),
+        }
+    }
+
+    fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
+        (crate::core::intern::types(&[self.index]), crate::core::intern::types(&[self.target]))
+    }
+
+    fn operand_name(&self, index: usize, read_count: usize) -> Option<String> {
+        Some(if index < read_count { self.name() } else { "target" }.to_owned())
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    #[cfg(feature = "host")]
+    fn host(&self, reads: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<u64> {
+        let lost = || Error::library("internal error: unchecked operands");
+        let numbers = reads.first().ok_or_else(lost)?;
+        match self.index {
+            DType::I32 => numbers.downcast().map(|all| self.first::<i32>(all)),
+            DType::U32 => numbers.downcast().map(|all| self.first::<u32>(all)),
+            DType::I64 => numbers.downcast().map(|all| self.first::<i64>(all)),
+            _ => numbers.downcast().map(|all| self.first::<u64>(all)),
+        }
+        .ok_or_else(lost)
+    }
+
+    #[cfg(not(feature = "host"))]
+    fn host(&self, _: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<u64> {
+        Err(Error::unsupported("this build has no host engine (feature `host`)"))
+    }
+
+    #[cfg(feature = "cuda")]
+    fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        use crate::core::launch::LaunchDims;
+        use crate::engines::cuda::Ptx;
+        static KERNEL: Ptx = Ptx::new(include_str!("within.ptx"));
+        queue.zero_result()?;
+        let Some(numbers) = queue.reads().first() else { return Ok(()) };
+        let kind: u64 = match self.index {
+            DType::I32 => 0,
+            DType::U32 => 1,
+            _ => 2,
+        };
+        let args = [
+            numbers.address().into(),
+            numbers.len().into(),
+            kind.into(),
+            self.end.into(),
+            u64::from(self.counts_from_end()).into(),
+            u64::from(self.ignored().is_some()).into(),
+            self.ignored().unwrap_or(0).cast_unsigned().into(),
+            queue.result()?.into(),
+        ];
+        // SAFETY: the arguments are the kernel's parameters in order and type: it reads the numbers, of a type with as many bytes (the op's
+        // check), and writes the result, which has 8 bytes.
+        unsafe { queue.launch(&KERNEL, c"within", LaunchDims::for_elements(numbers.len())?, &args) }
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
+        Err(Error::unsupported("this build has no CUDA engine"))
+    }
+
+    fn wire() -> Option<Wire<Self>> {
+        Wire::plain()
+    }
+
+    fn finish(&self, raw: u64) -> Result<()> {
+        let what = match (raw, self.numbers) {
+            (0, _) => return Ok(()),
+            (_, Numbers::Slices { axis }) => format!("out of range for axis {axis} of {} elements", self.end),
+            (_, Numbers::Labels { ignored: None }) => {
+                format!("no class of {}; `LabelLoss::ignore` names the number of labels that do not count", self.end)
+            }
+            (_, Numbers::Labels { ignored: Some(ignored) }) => format!("no class of {}, nor {ignored}", self.end),
+        };
+        Err(Error::invalid(self.name(), format!("number {} of them is {what}", !raw)))
+    }
+}
+
+/// A result whose wait tells the first of these numbers that is not below `end`.
+pub(in crate::libraries) fn checked<T: Element>(
+    device: &Device,
+    result: Tensor<T>,
+    view: &AnyTensorRef<'_>,
+    (numbers, end): (Numbers, usize),
+) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
+    let dense = if view.layout().is_row_major() { None } else { Some(device.contiguous_any(view)?) };
+    let dense: Option<AnyTensorRef<'_>> = dense.as_ref().map(Into::into);
+    let (part, _) = dense.as_ref().unwrap_or(view).operand()?;
+    let (buffer, layout): (DeviceBuffer<T>, Layout) = result.into_parts();
+    let reads: AnyIns<'_> = [part].into_iter().collect();
+    let within = Within { index: view.dtype(), target: T::DTYPE, numbers, end };
+    let submitted = device.dispatch(within, reads, [buffer.into()].into_iter().collect());
+    let back = |any: AnyBuffers| {
+        let (buffer,) = any.downcast::<DeviceBuffer<T>>().map_err(Error::from)?;
+        Tensor::from(buffer).with_layout(layout).map(|tensor| (tensor,)).map_err(Error::from)
+    };
+    submitted.map_err(Rejected::into_error)?.retype(back)
+}
