@@ -330,7 +330,7 @@ impl DeviceBuilder {
     }
 
     /// The device name that errors show. In a worker it is the name in the parent process.
-    #[cfg(any(target_os = "linux", all(feature = "collective", feature = "host")))]
+    #[allow(dead_code, reason = "for workers, and for libraries that open devices of their own")]
     pub(crate) fn labelled(mut self, label: Option<String>) -> Self {
         self.config.engine.label = label;
         self

@@ -165,7 +165,7 @@ impl Device {
             Engine::Cuda(engine) => engine.allocate(epoch, (wanted.bytes, wanted.lead), &self.inner.config.engine),
             #[cfg(target_os = "linux")]
             Engine::Worker(engine) => {
-                let (allocation, track) = engine.allocate(epoch, (wanted.bytes, wanted.len, wanted.lead))?;
+                let (allocation, track) = engine.allocate(epoch, [wanted.bytes, wanted.len, wanted.lead])?;
                 Ok((Arc::new(allocation), track))
             }
             Engine::Tape(tape) => Ok((tape.allocate(wanted.bytes)?, AccessHistory::default())),

@@ -5,8 +5,7 @@ use super::link::Link;
 use super::standby::Standby;
 use super::untyped_dispatch::UntypedDispatch;
 use crate::core::arena::Block;
-use crate::core::buffer::shift::{self, At};
-use crate::core::buffer::{Allocation, Home, RemoteMemory, Shape, View};
+use crate::core::buffer::{Allocation, Home, RemoteMemory, Shape, View, shift};
 use crate::core::device_info::{DeviceInfo, PoolInfo};
 use crate::core::dispatch::{Backoff, Gate, Wait};
 use crate::core::epoch::Epoch;
@@ -153,11 +152,8 @@ impl WorkerEngine {
     }
 
     /// Memory in the worker, returned at once, and a history that makes its users follow the order that makes it.
-    pub(crate) fn allocate(
-        &self,
-        epoch: &Arc<Epoch>,
-        (bytes, len, lead): (usize, usize, usize),
-    ) -> Result<(Allocation, AccessHistory)> {
+    pub(crate) fn allocate(&self, epoch: &Arc<Epoch>, wanted: [usize; 3]) -> Result<(Allocation, AccessHistory)> {
+        let [bytes, len, lead] = wanted;
         epoch.meter.take(bytes as u64)?;
         let id = next_address(bytes);
         let size = bytes.checked_div(len).unwrap_or(1);
@@ -175,7 +171,7 @@ impl WorkerEngine {
         let home = home_of(&self.link, &turn);
         let mut track = AccessHistory::default();
         track.publish_write(&Completion::Order(turn));
-        shift::count(At::Worker, lead);
+        shift::count(shift::At::Worker, lead);
         Ok((Allocation::new(id, bytes as u64, home, epoch.meter.clone()), track))
     }
 
