@@ -188,7 +188,8 @@ fn a_store_that_knows_no_token_is_told_nothing() {
         });
         let at = rendezvous(&address, 1, 2).served().limit(LONG);
         let error = Communicator::join(&at, [&host(1)]).map(drop).unwrap_err();
-        assert!(matches!(&error, Error::Untrusted { peer, .. } if peer.contains(&address)), "{what}: {error}");
+        let Error::Untrusted { peer, reason, .. } = &error else { panic!("{what}: {error}") };
+        assert!(peer.contains(&address) && reason.contains("does not know the job's token"), "{what}: {error}");
         assert_eq!(thread.join().unwrap(), b"", "{what}");
     }
 }

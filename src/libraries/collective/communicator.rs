@@ -144,9 +144,10 @@ impl Communicator {
     /// Silence is measured by the clock of the first device ([`DeviceBuilder::timing`](crate::DeviceBuilder::timing)).
     ///
     /// # Errors
-    /// As [`new`](Self::new); [`Error::CollectiveLost`] with the numbers of the processes that did not come in time; a store
-    /// that cannot be reached, or that refuses this process (another token, or a number that is taken);
-    /// [`Error::InvalidArgument`]: some processes come with GPUs, others with host devices.
+    /// As [`new`](Self::new); [`Error::CollectiveLost`] with the numbers of the processes that did not come in time;
+    /// [`Error::Untrusted`]: the store does not know the token, or this process does not, or one of them is of another version; a
+    /// store that cannot be reached; [`Error::InvalidArgument`]: the number is taken; some processes come with GPUs, others with
+    /// host devices, or some with protected elements.
     ///
     /// ```
     /// # fn main() -> windlass::Result<()> {

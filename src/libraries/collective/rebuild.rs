@@ -88,7 +88,8 @@ impl Communicator {
     /// come in time; with those of process 0, if it is lost and served the store; with the own ranks, if the others have
     /// gone on without this process. [`Error::InvalidArgument`]: others want other members, and stay with that for as long.
     /// [`Error::Unsupported`]: all ranks are of this process, on devices that are not isolated (the next collective needs
-    /// no rebuild). [`Error::LibraryError`]: the store cannot be reached.
+    /// no rebuild). [`Error::LibraryError`]: the store cannot be reached. [`Error::Untrusted`]: it does not know the token, or what
+    /// it was told was changed on the way.
     ///
     /// ```no_run
     /// # fn main() -> windlass::Result<()> {

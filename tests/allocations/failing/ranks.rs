@@ -138,7 +138,7 @@ fn each_allocation_of_a_collective_between_processes_may_fail() {
             for (name, call) in calls() {
                 // With two threads the n-th is not the same each time.
                 let mut without = 0;
-                for nth in (0..).filter(|nth| all || *nth < 12 || nth % 7 == 0) {
+                for nth in (0..).filter(|nth| all || *nth < 6 || nth % 7 == 0) {
                     let refused = step(process, (name, call), nth);
                     without = if refused { 0 } else { without + 1 };
                     if refused && process.number == 0 {

@@ -21,6 +21,9 @@ pub(in crate::libraries::collective) struct Client {
 /// What the store says to those who know the token, before a tag.
 pub(super) const WELCOME: &[u8] = b"welcome";
 
+/// What is said of one that does not answer so.
+const UNPROVEN: &str = "it does not know the job's token";
+
 /// How long the store may take for an answer, besides the wait that it was asked for.
 const ANSWER: Duration = Duration::from_secs(5);
 
@@ -88,10 +91,10 @@ impl Client {
         if word == WELCOME && tag.len() == TAG {
             seals.received.add(word);
             let proven = seals.received.check(tag);
-            return Ok(proven.map(|()| (socket, seals)).map_err(|_| "it does not know the job's token".into()));
+            return Ok(proven.map(|()| (socket, seals)).map_err(|_| UNPROVEN.into()));
         }
         let told: String = String::from_utf8_lossy(&verdict).chars().filter(|c| !c.is_control()).collect();
-        Ok(Err(format!("it says: {told}")))
+        Ok(Err(if told.starts_with("refused: ") { format!("it says: {told}") } else { UNPROVEN.into() }))
     }
 
     /// The address by which this process reaches the store: others on the way to it reach this process by it.
