@@ -187,8 +187,8 @@ impl DeviceBuilder {
         self
     }
 
-    /// The most bytes that buffers may use. Unless set: all of a GPU's memory but 1 GiB (at least half of it), all of a
-    /// host's memory.
+    /// The most bytes that buffers may use; on a host device also what kernels on the CPU need for their checks and blocks. Unless
+    /// set: all of a GPU's memory but 1 GiB (at least half of it), all of a host's memory.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.config.engine.memory_limit = Some(bytes);
         self

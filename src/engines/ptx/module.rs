@@ -47,8 +47,7 @@ pub struct PtxModule {
     addresses: HashMap<String, u64>,
     kernels: Mutex<HashMap<String, Arc<Kernel>>>,
     /// Gives back what was counted.
-    #[expect(dead_code, reason = "its drop is what it is for")]
-    charged: Option<Charged>,
+    _charged: Option<Charged>,
 }
 
 /// What the memory of the variables is counted by.
@@ -96,7 +95,7 @@ impl PtxModule {
         let shift = start.next_multiple_of(256) - start;
         variables.iter_mut().for_each(|(_, at, ..)| *at += shift);
         let addresses = variables.iter().map(|(name, at, ..)| (name.clone(), start + at)).collect();
-        let module = PtxModule { text, words, variables, addresses, kernels: Mutex::default(), charged };
+        let module = PtxModule { text, words, variables, addresses, kernels: Mutex::default(), _charged: charged };
         module.initialise()?;
         Ok(module)
     }
@@ -111,7 +110,7 @@ impl PtxModule {
         let text = read(text)?;
         let addresses = globals(&text).map(|one| (one.name.clone(), place(&one.name, one.bytes, one.align))).collect();
         let (words, variables, kernels) = (Box::default(), Vec::new(), Mutex::default());
-        Ok(PtxModule { text, words, variables, addresses, kernels, charged: None })
+        Ok(PtxModule { text, words, variables, addresses, kernels, _charged: None })
     }
 
     /// The bytes that a variable has when the module is loaded; `None` if it has no variable of that name in global or constant
