@@ -21,6 +21,7 @@ mod sample;
 mod threads;
 mod timing;
 mod values;
+mod within;
 
 use common::devices;
 
