@@ -4,6 +4,7 @@ use super::formulas::{Given, Part};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Result};
+use crate::core::op::Verdict;
 use crate::device::tensor::{AnyTensorRef, Layout, ReadableTensor, Tensor, TensorRef};
 use crate::libraries::dnn::Dnn;
 use crate::libraries::dnn::formulas::formula;
@@ -223,16 +224,13 @@ macro_rules! calls { ($($(#[$meta:meta])* $name:ident $(#[$of:meta])* $gradient:
             scores: impl ReadableTensor<'a, T>,
             labels: impl ReadableTensor<'l, I>,
             loss: &LabelLoss<'_, T>,
-        ) -> Result<PendingDispatch<Tensor<T>>> {
+        ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
             let (scores, labels) = (scores.into(), labels.into());
             let given = AnyTensorRef::from(&labels);
             let ((scores, layout), (labels, places)) = (scores.operand()?, labels.operand()?);
             let reads = ((scores.into(), layout), (labels.into(), places), I::DTYPE);
             let all = operands(self, reads, loss, $normal)?;
             let made = all.loss(self, loss.reduction)?;
-            if given.is_empty() {
-                return Ok(made);
-            }
             let of = (Numbers::Labels { ignored: loss.ignored }, all.given.classes);
             checked(&self.device, made.into_output(), &given, of).map_err(told)
         }
