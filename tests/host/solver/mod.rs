@@ -4,6 +4,7 @@
 
 mod check;
 mod degenerate;
+mod ends;
 mod factors;
 mod families;
 mod faults;

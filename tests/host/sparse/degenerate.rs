@@ -210,6 +210,94 @@ fn solved_means_solved_on_degenerate_systems() {
     });
 }
 
+/// What comes back, solved or not: x, and the residual that is told.
+fn back<T: SolveElement>(answer: Result<IterativeSolution<T>, Unsolved<T>>) -> (DeviceBuffer<T>, f64) {
+    match answer {
+        Ok(IterativeSolution { x, residual, .. })
+        | Err(Unsolved::NotConverged { x, residual, .. } | Unsolved::Broken { x, residual, .. }) => (x, residual),
+        Err(Unsolved::Failed(error)) => panic!("{error}"),
+    }
+}
+
+/// A system of `2^of_a * rows` and `2^of_b * b`, from a guess, in the middle of a buffer.
+fn from_guess(
+    device: &Device,
+    (name, method): (&str, Method<f64>),
+    (rows, of_a): (&[f64], i32),
+    (b, of_b): (&[f64], i32),
+    guess: f64,
+    how: &Iteration,
+) -> (Vec<f64>, f64) {
+    let n = b.len();
+    let a = model(&scaled(rows, of_a), n).up_csr::<i32>(device);
+    let b = up(device, &scaled(b, of_b)[..]).share();
+    let whole = up(device, vec![7.5; n + 11]);
+    let x = device.copy(&up(device, vec![guess; n]), whole.narrow(4..4 + n).unwrap()).unwrap().into_output();
+    let (x, residual) = back(method(&device.sparse(), &a, &Preconditioner::Identity, &b, x, how));
+    let whole = down(device, &x.widen());
+    assert_eq!(whole.len(), n + 11, "{name}: another buffer came back");
+    assert!(whole[..4].iter().chain(&whole[4 + n..]).all(|x| *x == 7.5), "{name}: {whole:?}");
+    (whole[4..4 + n].to_vec(), residual)
+}
+
+#[test]
+fn x_comes_back_in_its_buffer_finite_and_no_worse_than_the_guess() {
+    let systems: [(&[f64], &[f64]); 7] = [
+        (&[0.0, -1.0, 1.0, 0.0], &[1.0, 2.0]),
+        (&[0.0, 0.0, 1.0, 0.0], &[1.0, 0.0]),
+        (&[1.0, 0.0, 0.0, 0.0], &[1.0, 1.0]),
+        (&[1.0; 4], &[1.0, -1.0]),
+        (&[1.0, 3.0, -2.0, 1.0], &[1.0, 1.0]),
+        (&[0.0, 5.0, 0.0, 0.0, 0.0, 7.0, 1.0, 0.0, 0.0], &[1.0, 0.5, 2.0]),
+        (&[1.0, 0.0, 0.0, 1.0], &[1.0, 2.0]),
+    ];
+    for device in devices() {
+        for (name, method) in methods::<f64>() {
+            for (rows, b) in systems {
+                for limit in [1, 2, 3, 40] {
+                    for (of_a, of_b) in [(0, 0), (-700, 700), (700, -700), (-600, 0)] {
+                        for guess in [0.0, 1.0] {
+                            let how = Iteration::new().limit(limit).every(1);
+                            let what =
+                                format!("{name} of 2^{of_a} {rows:?}, 2^{of_b} {b:?}, from {guess}, limit {limit}");
+                            let (x, told) = from_guess(&device, (name, method), (rows, of_a), (b, of_b), guess, &how);
+                            assert!(x.iter().all(|x| x.is_finite()), "{what}: {x:?}");
+                            if of_a != 0 || name == "cg" {
+                                continue; // the residual of the guess may be out of range; CG makes another norm smaller
+                            }
+                            let of = |x: &[f64]| residual(rows, x, b).0;
+                            let (got, of_guess) = (of(&x), of(&vec![guess; b.len()]));
+                            assert!(got <= of_guess * (1.0 + 1e-12), "{what}: {got:e} is worse than {of_guess:e}");
+                            assert!((got - told).abs() <= 1e-12 * (1.0 + got), "{what}: {told:e} is told of {got:e}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_limit_returns_no_iterate_that_is_worse_than_zero() {
+    let devices = devices();
+    degenerate_seeds(200, |rng, seed| {
+        let kind =
+            rng.pick(&[Kind::Ordinary, Kind::LowRank, Kind::Jordan, Kind::Skew, Kind::Shift, Kind::EqualColumns]);
+        let n = 1 + rng.below(12);
+        let a: Vec<f64> = kind.matrix(rng, n, n);
+        let b: Vec<f64> = rng.samples(n);
+        let how = Iteration::new().limit(1 + rng.below(12)).every(1 + rng.below(4)).restart(1 + rng.below(n));
+        for (name, method) in &methods::<f64>()[1..] {
+            for (device, jacobi) in devices.iter().flat_map(|device| [(device, false), (device, true)]) {
+                let answer = ask(device, (name, *method), jacobi, (&a, &b), &how);
+                let what = format!("seed {seed}, {name} of {kind:?}, {n}, jacobi {jacobi}");
+                honest(&answer, &a, &b, &what);
+                assert!(answer.residual <= 1.0 + 1e-12, "{what}: {:e}", answer.residual);
+            }
+        }
+    });
+}
+
 /// Just above the middle of two numbers, by less than f32 can tell: a second rounding would go to the even one.
 #[test]
 fn numbers_of_files_are_rounded_once_to_halves() {

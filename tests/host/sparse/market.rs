@@ -46,6 +46,8 @@ fn files_that_are_not_what_the_format_says_name_the_line() {
     };
     says("", "line 1");
     says("%%MatrixMarket matrix coordinate real\n", "line 1");
+    says("%%%MatrixMarket matrix coordinate real general\n1 1 0\n", "line 1");
+    says("MatrixMarket matrix coordinate real general\n1 1 0\n", "line 1");
     says("%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 0\n", "line 1");
     says("%%MatrixMarket matrix array pattern general\n1 1\n", "line 1");
     let head = "%%MatrixMarket matrix coordinate real general\n";
@@ -72,6 +74,10 @@ fn files_that_others_write_are_read() {
     assert_eq!(bytes(latin).len(), 1);
     assert_eq!(bytes(b"%%MatrixMarket matrix coordinate unsigned-integer general\n1 1 1\n1 1 7\n").len(), 1);
     assert_eq!(bytes(b"%%MatrixMarket matrix coordinate real general %comment\r\n1 1 0\r\n").len(), 0);
+    for banner in ["  %%", "\t%%", "\n \r\n%%", "%", " %"] {
+        let text = format!("{banner}MatrixMarket matrix coordinate real general % x\n1 1 1 % y\n1 1 7 %\n");
+        assert_eq!(read(&text).entries[&(0, 0)].re, 7.0, "{text:?}");
+    }
     let skew = read("%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 3\n1 1 0\n2 1 7\n2 2 0.0\n");
     assert_eq!(skew.entries.values().map(|x| x.re).collect::<Vec<_>>(), [0.0, -7.0, 7.0, 0.0]);
     let mut long = b"%%MatrixMarket matrix coordinate real general\n%".to_vec();

@@ -41,12 +41,15 @@ struct job {
     struct workspace work;
     void *host; /* workspace; HOST_BYTES of it, or NULL */
     void *told; /* what the host is told */
+    bool reads_work; /* what it computes is wrong unless the workspace is all zeros */
     struct operand operands[8];
     int used;
 };
 
 /* cusolver.c: NULL, and a violation, for a bad handle, a second thread in it, or a wrong context. */
 struct solver *enter_solver(void *handle);
+/* Of CUDA 12.6, unless WINDLASS_STANDIN_CUSOLVER tells a later version. */
+bool solver_is_old(void);
 bool is_matrix(struct matrix matrix);
 /* Adds a matrix to what the call reads or writes; what is none is refused when it is submitted. */
 void uses(struct job *job, enum access_kind kind, struct matrix matrix);

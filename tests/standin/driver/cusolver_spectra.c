@@ -145,6 +145,7 @@ EXPORT int cusolverDnXsyevBatched(void *handle, const void *params, int vectors,
                                   void *host, size_t host_bytes, int *info, int64_t count) {
     BEGIN(cusolverDnXsyevBatched)
     BOTH_ROOMS(job, host_bytes);
+    job.reads_work = solver_is_old();
     all_of(&job, vectors, uplo, n, (struct matrix){AT(a), lda, n, n, type}, (struct matrix){AT(w), n, n, 1, type_w}, count);
     FINISH;
 }

@@ -2,8 +2,9 @@
 
 use super::dense::{C, Dense, Number};
 use super::{A, bench, calls, shape, spectrum};
+use crate::common::child::this_test;
 use crate::common::{down, up};
-use crate::standin::{Mode, Session};
+use crate::standin::{self, Mode, Session, in_child};
 use windlass::solver::{EighMethod, EighSpec, Jacobi, Matrix, Range};
 use windlass::{Complex, Device, Error, Uplo};
 
@@ -117,4 +118,36 @@ fn a_batch_is_one_call_of_the_routine_that_suits() {
     }
     drop(device);
     driver.assert_finished();
+}
+
+/// `cusolverDnXsyevBatched` of CUDA 12.6 reads its workspace before it writes it. The stand-in is such a release unless it is
+/// told another version, and leaves garbage in each workspace.
+#[test]
+fn a_workspace_that_an_old_release_reads_is_cleared() {
+    in_child(&this_test!(), &["11.7.1", "11.7.2", "11.7.3", "12.0.0"], |driver, version| {
+        // SAFETY: this process runs one test, whose threads do not look at the environment now.
+        unsafe { std::env::set_var("WINDLASS_STANDIN_CUSOLVER", version) };
+        driver.set_total_memory(1 << 30);
+        let (device, old) = (standin::device(1), version < "11.7.3");
+        let (n, count) = (4, 3);
+        let all: Vec<Dense> = (0..count).map(|turn| sample::<C>(n, turn)).collect();
+        let given: Vec<C> = all.iter().flat_map(|a| a.numbers.clone()).collect();
+        let run = |method| {
+            let before = driver.calls_of("cuMemsetD8Async");
+            let spec = EighSpec::new(Uplo::Lower, Matrix::square(n).batch(count)).method(method);
+            let eigh = device.solver().eigh(spec, up(&device, given.clone())).unwrap().await_result().unwrap();
+            let cleared = driver.calls_of("cuMemsetD8Async") - before;
+            let (values, vectors) = (down(&device, &eigh.values), down(&device, &eigh.vectors));
+            for (k, a) in all.iter().enumerate() {
+                let v = Dense::of(n, n, &vectors[k * n * n..][..n * n]);
+                assert_vectors::<C>(a, &v, &values[k * n..][..n], &format!("{version}, {method:?}, {k}"));
+            }
+            cleared
+        };
+        run(EighMethod::Auto); // the first use of the device
+        let usual = run(EighMethod::Auto);
+        for _ in 0..3 {
+            assert_eq!(run(EighMethod::Tridiagonal) - usual, u64::from(old), "{version}");
+        }
+    });
 }

@@ -12,7 +12,7 @@ pub(super) struct Hessenberg {
     n: usize,
     h: Square,
     q: Square,
-    /// What counts as zero.
+    /// The rounding of its elements.
     small: f64,
 }
 
@@ -133,6 +133,9 @@ impl Hessenberg {
     /// Solves `(H - value) * x = y` in place, with row exchanges. A pivot that is too small is replaced.
     fn solve(&self, value: Complex64, y: &mut [Complex64]) {
         let n = self.n;
+        // Less than what the value itself is rounded by. The rounding of the largest element would be too much: beside it,
+        // small values have vectors of their own if the matrix has blocks.
+        let least = (f64::EPSILON * value.norm()).max(1e-150);
         let mut u = self.h.clone();
         for i in 0..n {
             u.set(i, i, u.at(i, i) - value);
@@ -147,8 +150,8 @@ impl Hessenberg {
                 }
                 y.swap(j, j + 1);
             }
-            if u.at(j, j).norm() < self.small {
-                u.set(j, j, Complex64::new(self.small, 0.0));
+            if u.at(j, j).norm() < least {
+                u.set(j, j, Complex64::new(least, 0.0));
             }
             if j + 1 < n {
                 let factor = u.at(j + 1, j) / u.at(j, j);
@@ -165,7 +168,7 @@ impl Hessenberg {
         for j in (0..n).rev() {
             let Some(x) = y.get(j).map(|y| y / u.at(j, j)) else { return };
             // Before squares overflow: a smaller vector has the same direction.
-            let scale = if x.norm() > 1e100 { 1e-100 } else { 1.0 };
+            let scale = if x.norm() > 1e100 { 1.0 / x.norm() } else { 1.0 };
             y.iter_mut().for_each(|y| *y *= scale);
             let x = x * scale;
             if let Some(to) = y.get_mut(j) {

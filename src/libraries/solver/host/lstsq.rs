@@ -27,10 +27,9 @@ pub(super) fn solve<T: Number>(
     ) else {
         return (0, 0);
     };
-    let info = spectra::svd(a, s, Some((u.reborrow(), vh.reborrow())), threads);
-    if info != 0 {
-        return (info, 0);
-    }
+    let Some(power) = spectra::svd_near_one(a, s, Some((u.reborrow(), vh.reborrow())), threads) else {
+        return (k as i32, 0);
+    };
     let values: Vec<f64> = s.iter().map(|s| (*s).into()).collect();
     let least = rcond * values.first().copied().unwrap_or(0.0);
     let rank = values.iter().filter(|s| **s > least).count();
@@ -44,6 +43,9 @@ pub(super) fn solve<T: Number>(
         }
     }
     x.product(T::ONE, vh.as_ref().t().conj(true), c.as_ref(), T::default(), many);
+    x.each(|x| power.inverse().times(x));
+    let part = |s: T::Part| crate::numerics::Field::re(power.times(T::from_part(s)));
+    s.iter_mut().for_each(|s| *s = part(*s));
     rows.product(-T::ONE, a, x.as_ref(), T::ONE, many);
     for (j, sum) in residuals.iter_mut().enumerate() {
         let rest = rows.as_ref().column(j).unwrap_or_default();

@@ -12,6 +12,9 @@ use crate::numerics::level3::view::{Mat, MatMut};
 pub(super) fn factor<T: Number>(mut a: MatMut<'_, T>, pivots: &mut [i64], threads: usize) -> i32 {
     let (m, n) = (a.rows(), a.cols());
     let size = m.min(n);
+    if size == 0 {
+        return 0; // nothing to do, whatever the other size is
+    }
     let mut short = filled(size, 0i32).or_unwind();
     let info = if m >= n {
         lu::factor(a, &mut short, threads)

@@ -294,7 +294,10 @@ pub(super) fn dependent<T: Number>(r: Mat<'_, T>, longest: usize) -> i32 {
     let limit = longest as f64 * T::EPSILON;
     let depends = |j: &usize| {
         let column = r.column(*j).and_then(|column| column.get(..j + 1)).unwrap_or_default();
-        modulus(r.get(*j, *j)) <= limit * norm(column)
+        // A norm that overflows is that of a column that is scaled first.
+        let scale = if norm(column).is_finite() { 1.0 } else { 2f64.powi(-64) };
+        let length = column.iter().map(|x| modulus(*x * real::<T>(scale))).fold(0.0, f64::hypot);
+        modulus(r.get(*j, *j) * real::<T>(scale)) <= limit * length
     };
     (0..r.cols()).find(depends).map_or(0, |j| j as i32 + 1)
 }

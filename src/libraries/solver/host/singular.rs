@@ -36,7 +36,7 @@ pub(super) fn svd_by<T: Number>(
     if size == 0 || matches!(method, SvdMethod::Auto | SvdMethod::Bidiagonal) {
         return (spectra::svd(a, s, vectors, threads), Reached::default());
     }
-    let Some((dense, factor)) = spectra::scaled(a, false) else {
+    let Some((dense, power)) = spectra::scaled(a, false) else {
         s.iter_mut().for_each(|s| *s = crate::numerics::Field::re(real::<T>(f64::NAN)));
         if let Some((u, vh)) = &mut vectors {
             spectra::nan(u);
@@ -52,10 +52,9 @@ pub(super) fn svd_by<T: Number>(
         SvdMethod::Polar => polar::svd(tall, threads),
         SvdMethod::Randomized(how) => randomized::svd(tall, *how, threads),
     };
-    reached.error = reached.error.map(|error| error * factor);
+    reached.error = reached.error.map(|error| power.of(error));
     for (s, value) in s.iter_mut().zip(&thin.s) {
-        // Two multiplications, since the factor itself might overflow.
-        *s = crate::numerics::Field::re(real::<T>(value * factor.sqrt() * factor.sqrt()));
+        *s = crate::numerics::Field::re(real::<T>(power.of(*value)));
     }
     if let Some((u, vh)) = &mut vectors {
         let k = thin.s.len();

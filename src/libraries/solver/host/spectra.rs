@@ -8,7 +8,7 @@ use super::super::method::EighMethod;
 use super::super::method::Reached;
 use super::faer::General;
 use super::inverse::Hessenberg;
-use super::number::{Number, conj, is_finite, modulus, real};
+use super::number::{Number, conj, is_finite, norm, real};
 use super::{cholesky, jacobi};
 use crate::core::room::{OrUnwind, collected, filled, with_capacity};
 use crate::numerics::level3::threads as worth;
@@ -16,9 +16,29 @@ use crate::numerics::level3::triangle::{Action, Triangle, apply};
 use crate::numerics::level3::view::{Mat, MatMut};
 use num_complex::Complex64;
 
+/// A power of two, kept by its root: the power itself may be beyond the range of the type.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Power(f64);
+
+impl Power {
+    /// The power of two times `x`, rounded once.
+    pub(super) fn of(self, x: f64) -> f64 {
+        x * self.0 * self.0
+    }
+
+    /// The same for an element.
+    pub(super) fn times<T: Number>(self, x: T) -> T {
+        x * real::<T>(self.0) * real::<T>(self.0)
+    }
+
+    pub(super) fn inverse(self) -> Self {
+        Power(1.0 / self.0)
+    }
+}
+
 /// A scaled dense copy (only of the lower triangle if asked for), and the factor to multiply its spectrum with. `None`
 /// if a number is not finite.
-pub(super) fn scaled<T: Number>(a: Mat<'_, T>, triangle: bool) -> Option<(Vec<T>, f64)> {
+pub(super) fn scaled<T: Number>(a: Mat<'_, T>, triangle: bool) -> Option<(Vec<T>, Power)> {
     let (m, n) = (a.rows(), a.cols());
     let mut copy = with_capacity(m.saturating_mul(n)).or_unwind();
     let mut most = 0.0f64;
@@ -28,17 +48,18 @@ pub(super) fn scaled<T: Number>(a: Mat<'_, T>, triangle: bool) -> Option<(Vec<T>
             if !is_finite(x) {
                 return None;
             }
-            most = most.max(modulus(x));
+            // By parts: the modulus of a complex number may overflow.
+            let parts = x.wide();
+            most = most.max(parts.re.abs()).max(parts.im.abs());
             copy.push(x);
         }
     }
     if most == 0.0 || (0.25..=4.0).contains(&most) {
-        return Some((copy, 1.0));
+        return Some((copy, Power(1.0)));
     }
-    // Two multiplications, since the factor itself might overflow.
-    let half = (-most.log2() / 2.0).round().exp2();
-    copy.iter_mut().for_each(|x| *x = *x * real::<T>(half) * real::<T>(half));
-    Some((copy, 1.0 / half / half))
+    let down = Power((-most.log2() / 2.0).round().exp2());
+    copy.iter_mut().for_each(|x| *x = down.times(*x));
+    Some((copy, down.inverse()))
 }
 
 pub(super) fn nan<T: Number>(x: &mut MatMut<'_, T>) {
@@ -47,7 +68,7 @@ pub(super) fn nan<T: Number>(x: &mut MatMut<'_, T>) {
 
 /// Writes the identity.
 fn identity<T: Number>(x: &mut MatMut<'_, T>) {
-    for j in 0..x.cols() {
+    for j in 0..if x.rows() == 0 { 0 } else { x.cols() } {
         (0..x.rows()).for_each(|i| x.set(i, j, if i == j { T::ONE } else { T::default() }));
     }
 }
@@ -57,9 +78,23 @@ fn identity<T: Number>(x: &mut MatMut<'_, T>) {
 pub(super) fn svd<T: Number>(
     a: Mat<'_, T>,
     s: &mut [T::Part],
-    mut vectors: Option<(MatMut<'_, T>, MatMut<'_, T>)>,
+    vectors: Option<(MatMut<'_, T>, MatMut<'_, T>)>,
     threads: usize,
 ) -> i32 {
+    let Some(power) = svd_near_one(a, s, vectors, threads) else { return a.rows().min(a.cols()) as i32 };
+    let part = |s: T::Part| crate::numerics::Field::re(power.times(T::from_part(s)));
+    s.iter_mut().for_each(|s| *s = part(*s));
+    0
+}
+
+/// The same with values near one: those of A are a power of two times as large, and may be beyond the range of the type.
+/// `None`, and NaN everywhere, if they did not converge.
+pub(super) fn svd_near_one<T: Number>(
+    a: Mat<'_, T>,
+    s: &mut [T::Part],
+    mut vectors: Option<(MatMut<'_, T>, MatMut<'_, T>)>,
+    threads: usize,
+) -> Option<Power> {
     let (m, n) = (a.rows(), a.cols());
     let size = m.min(n);
     if size == 0 {
@@ -67,7 +102,7 @@ pub(super) fn svd<T: Number>(
             identity(u);
             identity(vh);
         }
-        return 0;
+        return Some(Power(1.0));
     }
     let mut values = filled(size, T::default()).or_unwind();
     let mut room = vectors.as_ref().map(|(u, vh)| {
@@ -77,17 +112,15 @@ pub(super) fn svd<T: Number>(
         let room = room.as_mut().map(|(u, v)| (u.as_mut_slice(), v.as_mut_slice()));
         T::svd(a, (m, n), &mut values, room, threads)
     });
-    let Some((_, factor)) = done else {
+    let Some((_, power)) = done else {
         s.iter_mut().for_each(|s| *s = crate::numerics::Field::re(real::<T>(f64::NAN)));
         if let Some((u, vh)) = &mut vectors {
             nan(u);
             nan(vh);
         }
-        return size as i32;
+        return None;
     };
-    for (s, value) in s.iter_mut().zip(values) {
-        *s = crate::numerics::Field::re(value * real::<T>(factor.sqrt()) * real::<T>(factor.sqrt()));
-    }
+    s.iter_mut().zip(values).for_each(|(s, value)| *s = crate::numerics::Field::re(value));
     if let (Some((u, vh)), Some((from_u, from_v))) = (&mut vectors, &room) {
         for (j, column) in from_u.chunks_exact(m).enumerate() {
             column.iter().enumerate().for_each(|(i, x)| u.set(i, j, *x));
@@ -96,7 +129,7 @@ pub(super) fn svd<T: Number>(
             column.iter().enumerate().for_each(|(i, x)| vh.set(j, i, conj(*x)));
         }
     }
-    0
+    Some(power)
 }
 
 /// Writes the pseudo-inverse to C, `n x m`: `V * diag(1 / s) * U^H`, with the values above `tolerance` times the
@@ -104,6 +137,9 @@ pub(super) fn svd<T: Number>(
 pub(super) fn pinv<T: Number>(a: Mat<'_, T>, mut c: MatMut<'_, T>, tolerance: Option<f64>, threads: usize) -> i32 {
     let (m, n) = (a.rows(), a.cols());
     let k = m.min(n);
+    if k == 0 {
+        return 0; // no element is written, whatever the other size is
+    }
     let (mut s, mut u, mut vh) = (
         filled(k, T::Part::default()).or_unwind(),
         filled(m * k, T::default()).or_unwind(),
@@ -113,11 +149,10 @@ pub(super) fn pinv<T: Number>(a: Mat<'_, T>, mut c: MatMut<'_, T>, tolerance: Op
     else {
         return 0;
     };
-    let info = svd(a, &mut s, Some((u.reborrow(), vh.reborrow())), threads);
-    if info != 0 {
+    let Some(power) = svd_near_one(a, &mut s, Some((u.reborrow(), vh.reborrow())), threads) else {
         nan(&mut c);
-        return info;
-    }
+        return k as i32;
+    };
     let values: Vec<f64> = collected(s.iter().map(|s| (*s).into())).or_unwind();
     let least = tolerance.unwrap_or(m.max(n) as f64 * T::EPSILON) * values.first().copied().unwrap_or(0.0);
     for (j, value) in values.iter().enumerate() {
@@ -129,6 +164,7 @@ pub(super) fn pinv<T: Number>(a: Mat<'_, T>, mut c: MatMut<'_, T>, tolerance: Op
     c.scale(T::default());
     let many = threads.min(worth::<T>([m, n, k]));
     c.product(T::ONE, vh.as_ref().t().conj(true), u.as_ref().t().conj(true), T::default(), many);
+    c.each(|x| power.inverse().times(x));
     0
 }
 
@@ -173,16 +209,16 @@ pub(super) fn eigh_by<T: Number>(
             }
         },
     });
-    let Some((_, factor)) = done else {
+    let Some((_, power)) = done else {
         w.iter_mut().for_each(|w| *w = crate::numerics::Field::re(real::<T>(f64::NAN)));
         if vectors {
             nan(a);
         }
         return (n as i32, reached);
     };
-    reached.error = reached.error.map(|error| error * factor);
+    reached.error = reached.error.map(|error| power.of(error));
     for (w, value) in w.iter_mut().zip(values) {
-        *w = crate::numerics::Field::re(value * real::<T>(factor.sqrt()) * real::<T>(factor.sqrt()));
+        *w = crate::numerics::Field::re(power.times(value));
     }
     for (j, column) in room.iter().flat_map(|room| room.chunks_exact(n)).enumerate() {
         column.iter().enumerate().for_each(|(i, x)| a.set(i, j, *x));
@@ -237,18 +273,19 @@ pub(super) fn eig<T: Number, W: General + Number>(
         return 0;
     }
     let mut room = vectors.is_some().then(|| filled(n * n, W::default()).or_unwind());
-    let done = scaled(a, false).filter(|(a, _)| {
+    let done = scaled(a, false).and_then(|(a, power)| {
         let wide: Vec<W> = collected(a.iter().map(|x| W::rounded(x.wide()))).or_unwind();
-        match (n, wide.first(), w.first_mut()) {
+        let found = match (n, wide.first(), w.first_mut()) {
             (1, Some(x), Some(value)) => {
                 *value = x.wide();
                 room.iter_mut().flatten().for_each(|x| *x = W::ONE);
                 true
             }
             _ => W::eig(&wide, n, w, room.as_deref_mut(), threads),
-        }
+        };
+        found.then_some((wide, power))
     });
-    let Some((dense, factor)) = done else {
+    let Some((dense, power)) = done else {
         w.iter_mut().for_each(|w| *w = Complex64::new(f64::NAN, f64::NAN));
         if let Some(mut vectors) = vectors {
             nan(&mut vectors);
@@ -256,27 +293,42 @@ pub(super) fn eig<T: Number, W: General + Number>(
         return n as i32;
     };
     let values = w.to_vec();
-    w.iter_mut().for_each(|w| *w *= factor);
+    w.iter_mut().for_each(|w| *w = Complex64::new(power.of(w.re), power.of(w.im)));
     let (Some(mut vectors), Some(room)) = (vectors, room) else { return 0 };
-    // Only for the vectors of defective eigenvalues.
+    // `A * X`, and how long the rest of a column that belongs to its value may be.
+    let mut images = filled(n * n, W::default()).or_unwind();
+    if let (Some(a), Some(x), Some(mut to)) =
+        (Mat::new(&dense, n, n, n), Mat::new(&room, n, n, n), MatMut::new(&mut images, n, n, n))
+    {
+        to.product(W::ONE, a, x, W::default(), threads.min(worth::<W>([n, n, n])));
+    }
+    let most = 10.0 * (n as f64).sqrt() * f64::EPSILON * norm(&dense);
+    // Only for columns that do not belong to their values: those of defective ones, of which the back-substitution has
+    // no solution, and those of pairs that are small beside the norm. (For the determinant of a 2 x 2 block `faer` 0.24
+    // has the threshold of an element, so it replaces that of a block of 1e-9 beside a norm of 1.)
     let mut form: Option<Hessenberg> = None;
     let columns: Vec<&[W]> = collected(room.chunks_exact(n)).or_unwind();
+    let images: Vec<&[W]> = collected(images.chunks_exact(n)).or_unwind();
     let mut j = 0;
-    while let (Some(column), Some(value)) = (columns.get(j), w.get(j)) {
-        let pair = W::WEIGHT == 1 && value.im != 0.0;
-        let other = if pair { columns.get(j + 1).copied() } else { None };
-        let part = |i: usize| -> Complex64 {
-            let x = column.get(i).map_or(Complex64::default(), |x| x.wide());
-            x + other.and_then(|o| o.get(i)).map_or(Complex64::default(), |o| Complex64::i() * o.wide())
+    while let Some(value) = values.get(j).copied().filter(|_| j < n) {
+        // An imaginary part that is too small for the type is told as zero, and then so are its vectors.
+        let pair = W::WEIGHT == 1 && real::<T>(power.of(value.im)) != T::default();
+        let value = if W::WEIGHT > 1 || pair { value } else { value.re.into() };
+        let of = |columns: &[&[W]], i: usize| -> Complex64 {
+            let one = |j: usize| columns.get(j).and_then(|x| x.get(i)).map_or(Complex64::default(), |x| x.wide());
+            if pair { one(j) + Complex64::i() * one(j + 1) } else { one(j) }
         };
+        let part = |i: usize| of(&columns, i);
         let mut norm = (0..n).map(|i| part(i).norm_sqr()).sum::<f64>().sqrt();
-        let anew = (!(norm > 0.0 && norm.is_finite())).then(|| {
+        let rest = (0..n).map(|i| (of(&images, i) - value * part(i)).norm_sqr()).sum::<f64>().sqrt();
+        let belongs = norm > 0.0 && norm.is_finite() && rest <= most * norm;
+        let anew = (!belongs).then(|| {
             let form = form.get_or_insert_with(|| {
-                let wide: Vec<Complex64> = dense.iter().map(|x| x.wide()).collect();
+                let wide: Vec<Complex64> = collected(dense.iter().map(|x| x.wide())).or_unwind();
                 Hessenberg::new(&wide, n)
             });
             norm = 1.0;
-            form.vector(values.get(j).copied().unwrap_or_default(), j)
+            form.vector(value, j)
         });
         let part = |i: usize| match &anew {
             Some(anew) => anew.get(i).copied().unwrap_or_default(),

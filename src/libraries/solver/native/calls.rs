@@ -102,6 +102,17 @@ pub(in crate::libraries::solver) fn call_sized(
     sizes: impl FnOnce(&Functions, cusolverDnHandle_t, &mut usize, &mut usize) -> Option<Code>,
     call: impl FnOnce(&Functions, cusolverDnHandle_t, Room) -> Option<Code>,
 ) -> Result<()> {
+    call_sized_if_cleared(queue, name, |_| false, sizes, call)
+}
+
+/// The same for a routine of which some releases read their workspace before they write it.
+pub(in crate::libraries::solver) fn call_sized_if_cleared(
+    queue: &mut Queue<'_>,
+    name: &'static str,
+    clears: impl FnOnce(&Functions) -> bool,
+    sizes: impl FnOnce(&Functions, cusolverDnHandle_t, &mut usize, &mut usize) -> Option<Code>,
+    call: impl FnOnce(&Functions, cusolverDnHandle_t, Room) -> Option<Code>,
+) -> Result<()> {
     let (api, handle) = solver(queue)?;
     let (mut device_bytes, mut host_bytes) = (0, 0);
     let asked = sizes(api, handle, &mut device_bytes, &mut host_bytes);
@@ -109,6 +120,10 @@ pub(in crate::libraries::solver) fn call_sized(
     // The library may require an address even if it asks for no bytes.
     let device = queue.workspace(device_bytes.max(1))? as *mut c_void;
     let host = queue.keep_host(host_bytes.max(16));
+    if clears(api) {
+        // SAFETY: the workspace that was just taken, which has as many bytes.
+        unsafe { queue.fill(device as u64, device_bytes, &[0]) }?;
+    }
     queue.touch();
     let code = call(api, handle, Room { device, device_bytes, host, host_bytes });
     answered(queue, name, code)

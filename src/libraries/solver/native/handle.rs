@@ -8,6 +8,7 @@ use super::functions::cusolverDnHandle_t;
 use super::{CusolverFunctions, CusolverTyped, status};
 use crate::engines::cuda::{AnyThread, Native};
 use crate::engines::library::{Code, CudaLibrary, LoadError, Placement, Refusal, Seat, Status};
+use crate::engines::loader::Version;
 use std::sync::OnceLock;
 
 /// cuSOLVER as a [`CudaLibrary`] of the core.
@@ -20,7 +21,12 @@ unsafe impl AnyThread for cusolverDnHandle_t {}
 pub(crate) struct Functions {
     pub(in crate::libraries::solver) regular: &'static CusolverFunctions,
     pub(in crate::libraries::solver) typed: &'static CusolverTyped,
+    /// Whether `cusolverDnXsyevBatched` takes what its workspace holds for its own: CUDA 12.6 gives wrong vectors then.
+    pub(in crate::libraries::solver) reads_workspace: bool,
 }
+
+/// The first release whose `cusolverDnXsyevBatched` reads nothing before it has written it: 11.7.3.90.
+const READS_NOTHING: (u32, u32, Option<u32>) = (11, 7, Some(3));
 
 /// How many handles an epoch has.
 const HANDLES: usize = 4;
@@ -49,7 +55,10 @@ impl CudaLibrary for Cusolver {
             return Ok(functions);
         }
         let (regular, typed) = (CusolverFunctions::load()?, CusolverTyped::load()?);
-        Ok(FUNCTIONS.get_or_init(|| Functions { regular, typed }))
+        // One that tells no version is taken for an old one.
+        let version = Version::query(regular.library());
+        let reads_workspace = version.is_none_or(|is| (is.major, is.minor, is.patch) < READS_NOTHING);
+        Ok(FUNCTIONS.get_or_init(|| Functions { regular, typed, reads_workspace }))
     }
 
     fn create(api: &'static Functions, seat: &mut Seat<'_>) -> Result<Handle, Refusal> {

@@ -3,7 +3,7 @@
 use super::super::SolverElement;
 use super::super::eigh::Range;
 use super::super::method::Jacobi;
-use super::calls::{lettered, pointer, sized};
+use super::calls::{self, lettered, pointer, sized};
 use super::dense::At;
 use super::{code, i32s};
 use crate::core::error::Result;
@@ -105,14 +105,41 @@ pub(in crate::libraries::solver) fn syev_batched<T: SolverElement>(
 ) -> Result<()> {
     let (job, uplo, n, lda, count) = (u32::from(vectors), uplo.fill_mode(), n as i64, lda as i64, count as i64);
     let (ty, real, a, w) = (code::<T>(), code::<T::Real>(), pointer(a), pointer(w));
-    sized!(
+    calls::call_sized_if_cleared(
         queue,
-        xsyev_batched_size,
-        xsyev_batched,
         "cusolverDnXsyevBatched",
-        (null(), job, uplo, n, ty, a, lda, real, w, ty),
-        info,
-        count
+        |api| api.reads_workspace,
+        // SAFETY: see the head of `dense.rs`.
+        |api, h, device, host| unsafe {
+            let api = api.regular;
+            api.xsyev_batched_size(h, null(), job, uplo, n, ty, a, lda, real, w, ty, device, host, count).into()
+        },
+        // SAFETY: see the head of `dense.rs`.
+        |api, h, room| unsafe {
+            let (info, (device, host)) = (info as *mut i32, (room.device, room.host));
+            let (api, sizes) = (api.regular, [room.device_bytes, room.host_bytes]);
+            let [bytes, host_bytes] = sizes;
+            api.xsyev_batched(
+                h,
+                null(),
+                job,
+                uplo,
+                n,
+                ty,
+                a,
+                lda,
+                real,
+                w,
+                ty,
+                device,
+                bytes,
+                host,
+                host_bytes,
+                info,
+                count,
+            )
+            .into()
+        },
     )
 }
 

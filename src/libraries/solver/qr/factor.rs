@@ -23,6 +23,13 @@ impl<T: SolverElement> Output for Qr<T> {
     }
 }
 
+impl<T: SolverElement, const PIVOTED: bool> Geqrf<T, PIVOTED> {
+    /// How many columns of each matrix are permuted: none where no element says which.
+    fn permuted(of: &Matrix) -> usize {
+        if of.rows == 0 { 0 } else { of.cols }
+    }
+}
+
 impl<T: SolverElement, const PIVOTED: bool> Routine for Geqrf<T, PIVOTED> {
     type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = if PIVOTED { "geqp3" } else { "geqrf" };
@@ -34,14 +41,15 @@ impl<T: SolverElement, const PIVOTED: bool> Routine for Geqrf<T, PIVOTED> {
     fn check(&self, (): &(), (a, tau, columns): &Spans<(T, T, Option<i64>)>) -> Result<()> {
         self.a.check("a", a.len())?;
         check_len("tau", self.a.size(), self.a.count, tau.len())?;
-        columns.as_ref().map_or(Ok(()), |columns| check_len("columns", self.a.cols, self.a.count, columns.len()))
+        let permuted = Self::permuted(&self.a);
+        columns.as_ref().map_or(Ok(()), |columns| check_len("columns", permuted, self.a.count, columns.len()))
     }
 
     fn overwrites_each(&self, (_, tau, columns): &Spans<(T, T, Option<i64>)>, index: usize) -> bool {
-        let Matrix { cols, count, .. } = self.a;
+        let count = self.a.count;
         match (index, columns) {
             (1, _) => self.a.size().checked_mul(count) == Some(tau.len()),
-            (2, Some(columns)) => cols.checked_mul(count) == Some(columns.len()),
+            (2, Some(columns)) => Self::permuted(&self.a).checked_mul(count) == Some(columns.len()),
             _ => false,
         }
     }
@@ -54,7 +62,7 @@ impl<T: SolverElement, const PIVOTED: bool> Routine for Geqrf<T, PIVOTED> {
     #[cfg(feature = "host")]
     fn host(&self, (): (), (a, tau, columns): (&mut [T], &mut [T], Option<&mut [i64]>)) -> Result<()> {
         let of = &self.a;
-        let columns = batch::vectors_mut(columns.unwrap_or_default(), of.cols, of.count);
+        let columns = batch::vectors_mut(columns.unwrap_or_default(), Self::permuted(of), of.count);
         let tau = batch::vectors_mut(tau, of.size(), of.count);
         let items = collected(batch::parts_mut(of, a).into_iter().zip(tau).zip(columns))?;
         let work = of.rows.saturating_mul(of.cols).saturating_mul(of.size());
@@ -130,7 +138,8 @@ impl Solver {
     pub fn qr_pivoted<T: SolverElement>(&self, of_a: Matrix, a: DeviceBuffer<T>) -> Submitted<Qr<T>> {
         let made = of_a.check("a", a.len()).and_then(|()| {
             let tau = self.device.uninit(of_a.size().saturating_mul(of_a.count))?;
-            Ok((tau, self.device.uninit(of_a.cols.saturating_mul(of_a.count))?))
+            let permuted = Geqrf::<T, true>::permuted(&of_a);
+            Ok((tau, self.device.uninit(permuted.saturating_mul(of_a.count))?))
         });
         match made {
             Ok((tau, columns)) => {

@@ -50,7 +50,8 @@ impl<T: SolverElement> Qr<T> {
         &self.tau
     }
 
-    /// With column pivoting: which column of A, counted from 1, became each column of `A * P`.
+    /// With column pivoting: which column of A, counted from 1, became each column of `A * P`. Of matrices without rows
+    /// no column is moved, and the buffer is empty.
     pub fn columns(&self) -> Option<&DeviceBuffer<i64>> {
         self.columns.as_ref()
     }

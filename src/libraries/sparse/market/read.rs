@@ -39,7 +39,7 @@ const LINE: u64 = 1 << 20;
 /// Entries for which memory is taken ahead, whatever the header says.
 const AHEAD: usize = 1 << 16;
 
-/// The lines of the file, numbered; comments can be skipped.
+/// The lines of the file, numbered, without comments; lines that are comments can be skipped.
 struct Lines<R> {
     reader: R,
     line: Vec<u8>,
@@ -69,11 +69,10 @@ impl<R: BufRead> Lines<R> {
                 _ => break,
             }
         }
-        if !comments {
-            // The banner, which begins with `%%` itself; a comment may follow it.
-            let comment = self.line.iter().skip(2).position(|byte| *byte == b'%');
-            self.line.truncate(comment.map_or(self.line.len(), |at| at + 2));
-        }
+        // What follows a `%` is a comment. The banner begins with such signs itself.
+        let banner = if comments { 0 } else { self.line.len() - self.line.trim_ascii_start().len() + 2 };
+        let comment = self.line.iter().skip(banner).position(|byte| *byte == b'%');
+        self.line.truncate(comment.map_or(self.line.len(), |at| at + banner));
         let line = self.line.trim_ascii();
         match std::str::from_utf8(line) {
             Ok(line) => Ok(Some(line)),
@@ -140,7 +139,9 @@ pub fn read_market<T: SparseElement, I: SparseIndex>(
     let head = lines.next(false)?.unwrap_or_default().to_lowercase();
     let mut words = head.split_whitespace();
     let [banner, object, format, field, symmetry] = [(); 5].map(|()| words.next().unwrap_or_default());
-    if (banner, object, words.next()) != ("%%matrixmarket", "matrix", None) {
+    // Some programs write the banner with one sign, and SciPy reads it.
+    let banner = banner.strip_prefix("%%").or_else(|| banner.strip_prefix('%'));
+    if (banner, object, words.next()) != (Some("matrixmarket"), "matrix", None) {
         return Err(lines.wrong("the header is not `%%MatrixMarket matrix FORMAT FIELD SYMMETRY`"));
     }
     let field = match field {

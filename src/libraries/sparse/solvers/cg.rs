@@ -4,6 +4,7 @@ use super::super::Sparse;
 use super::super::element::{SolveElement, SparseIndex};
 use super::super::formats::SparseMatrix;
 use super::iteration::{Iteration, IterativeSolution, Unsolved};
+use super::passes::AtLimit;
 use super::precondition::{Preconditioner, factor};
 use super::system::System;
 use super::watch::{Sent, Verdict, Watch};
@@ -45,7 +46,7 @@ impl Sparse {
         x: DeviceBuffer<T>,
         how: &Iteration,
     ) -> Result<IterativeSolution<T>, Unsolved<T>> {
-        self.by_passes((a, m), b.into(), x, how, pass)
+        self.by_passes((a, m), b.into(), x, (how, AtLimit::Last), pass)
     }
 }
 

@@ -5,6 +5,7 @@ use super::super::element::{SolveElement, SparseIndex};
 use super::super::formats::SparseMatrix;
 use super::basis::{residual_at, state_len};
 use super::iteration::{Iteration, IterativeSolution, Unsolved};
+use super::passes::AtLimit;
 use super::precondition::{Preconditioner, factor};
 use super::system::System;
 use super::watch::{Sent, Verdict, Watch};
@@ -30,7 +31,7 @@ impl Sparse {
         let b = b.into();
         // More vectors than the matrix has rows, or than there will be iterations, are never used.
         let restart = how.restart.min(b.len()).min(how.limit).max(1);
-        self.by_passes((a, m), b, x, how, |system, mut x, watch| {
+        self.by_passes((a, m), b, x, (how, AtLimit::Best), |system, mut x, watch| {
             let mut verdict = Verdict::GoOn;
             while verdict == Verdict::GoOn && watch.goes_on() {
                 (x, verdict) = cycle(system, x, restart, watch)?;

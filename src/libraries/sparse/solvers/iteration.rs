@@ -105,7 +105,8 @@ pub enum Unsolved<T: Element> {
         residual: f64,
         /// Number of iterations done.
         iterations: usize,
-        /// The last iterate, which can be used to continue.
+        /// The iterate to continue with, in the buffer that was given: of CG the last one, of the other methods the one of
+        /// the least residual among the initial guess and the points at which the residual was computed anew.
         x: DeviceBuffer<T>,
         /// Every residual that was checked.
         history: Vec<IterationProgress>,
@@ -115,7 +116,8 @@ pub enum Unsolved<T: Element> {
     Broken {
         /// Number of iterations done.
         iterations: usize,
-        /// The last iterate that was found to be finite: the initial guess, if there was none.
+        /// The last iterate that was found to be finite, in the buffer that was given: the initial guess, if there was none,
+        /// or if the solution is beyond the range of the type.
         x: DeviceBuffer<T>,
         /// The norm of `b - A * x`, computed from this `x`, divided by the norm of b; NaN if A or b is not finite.
         residual: f64,

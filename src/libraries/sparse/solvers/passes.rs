@@ -15,14 +15,23 @@ use super::watch::Watch;
 use crate::core::buffer::{DeviceBuffer, In};
 use crate::core::error::Result;
 
+/// The x of an iteration that ends at its limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AtLimit {
+    /// The last one, whatever its residual: the method makes another norm of the error smaller.
+    Last,
+    /// The one of the least residual, of the guess and the ends of all passes.
+    Best,
+}
+
 impl Sparse {
-    /// Solves by passes of a method.
+    /// Solves by passes of a method. The x that comes back, also inside an error, is in the buffer that was given.
     pub(super) fn by_passes<'s, T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
         &'s self,
         (a, m): (&'s A, &'s Preconditioner<T, I>),
         b: In<'s, T>,
         x: DeviceBuffer<T>,
-        how: &Iteration,
+        (how, at_limit): (&Iteration, AtLimit),
         pass: impl Fn(&System<'s, T, I, A>, DeviceBuffer<T>, &mut Watch<'_, T>) -> Result<DeviceBuffer<T>>,
     ) -> Result<IterativeSolution<T>, Unsolved<T>> {
         let system = System::new(self, (a, m), b, &x)?;
@@ -38,6 +47,11 @@ impl Sparse {
         let target = if tolerance >= 0.0 { (2.0 * tolerance).max(16.0 * T::EPSILON) } else { tolerance };
         let aim = if tolerance >= 0.0 { tolerance.max(8.0 * T::EPSILON) } else { tolerance };
         let mut watch = Watch::new(self, how, aim, system.norm);
+        // The numbers of the result may leave the range of the type when they are scaled back, or those of the guess before.
+        let guess = if system.moves() { Some(self.device.duplicate(&x)?.into_output()) } else { None };
+        let put = |from: &DeviceBuffer<T>, x: DeviceBuffer<T>| -> Result<DeviceBuffer<T>> {
+            Ok(self.device.copy(from, x)?.into_output())
+        };
         let mut x = system.enter(x)?;
         let mut residual = system.true_residual(&x)?;
         watch.tell(0, residual);
@@ -60,19 +74,20 @@ impl Sparse {
                     .map(|kept| Ok::<_, crate::core::error::Error>((system.true_residual(&kept)?, kept)));
                 broken = true;
                 (residual, x) = match kept.transpose()? {
-                    Some((of_kept, kept)) if of_kept.is_finite() => (of_kept, kept),
-                    _ => (best.1, self.device.duplicate(&best.0)?.into_output()),
+                    Some((of_kept, kept)) if of_kept.is_finite() => (of_kept, put(&kept, x)?),
+                    _ => (best.1, put(&best.0, x)?),
                 };
             }
             let progress = residual <= 0.5 * before;
             let goes_on = watch.goes_on() && watch.iterations > begun;
-            if !goes_on && !broken {
-                break;
-            }
-            if residual > best.1 {
-                (residual, x) = (best.1, self.device.duplicate(&best.0)?.into_output());
+            let ends = !goes_on && !broken;
+            if residual > best.1 && !(ends && at_limit == AtLimit::Last) {
+                (residual, x) = (best.1, put(&best.0, x)?);
             } else {
-                best = (self.device.duplicate(&x)?.into_output(), residual);
+                best = (put(&x, best.0)?, residual);
+            }
+            if ends {
+                break;
             }
             if residual <= target {
                 broken = false;
@@ -86,11 +101,16 @@ impl Sparse {
             }
             broken &= !progress;
         }
-        if system.moves() {
-            // The residual of what is handed out: its numbers may have left the range of the type.
+        if let Some(guess) = guess {
+            // The residual of what is handed out.
+            let told =
+                |x: &DeviceBuffer<T>| system.true_residual(&system.enter(self.device.duplicate(x)?.into_output())?);
             x = system.leave(x)?;
-            let copy = system.enter(self.device.duplicate(&x)?.into_output())?;
-            residual = system.true_residual(&copy)?;
+            residual = told(&x)?;
+            if !residual.is_finite() {
+                (x, broken) = (put(&guess, x)?, true);
+                residual = told(&x)?;
+            }
         }
         let iterations = watch.iterations;
         watch.tell(iterations, residual);
