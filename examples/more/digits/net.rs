@@ -2,7 +2,7 @@
 
 use windlass::dnn::{Convolution, Fused, LabelLoss, LossReduction, Pool};
 use windlass::rng::Normal;
-use windlass::{Device, PendingDispatch, Result, Rng, Tensor, TensorRef};
+use windlass::{Device, PendingDispatch, Result, Rng, Tensor, TensorRef, Verdict};
 
 const RATE: f32 = 0.05;
 /// How much of the last step each step has.
@@ -100,7 +100,7 @@ impl Net {
         device: &Device,
         x: &TensorRef<'_, f32>,
         labels: &TensorRef<'_, i64>,
-    ) -> Result<(Self, PendingDispatch<Tensor<f32>>)> {
+    ) -> Result<(Self, PendingDispatch<Tensor<f32>, Verdict>)> {
         let (dnn, pool, [one, two, three]) = (device.dnn(), self.pool, self.layers);
         // Forward: the results of the convolutions, and where each maximum was.
         let h1 = one.forward(device, x, true)?;

@@ -8,7 +8,7 @@ fn all<T: Element>(device: &Device, x: &Tensor<T>) -> Vec<T> {
     device.download_tensor(x).unwrap().await_result().unwrap()
 }
 
-fn read<T: Element>(device: &Device, x: PendingDispatch<Tensor<T>>) -> Vec<T> {
+fn read<T: Element, V>(device: &Device, x: PendingDispatch<Tensor<T>, V>) -> Vec<T> {
     all(device, &x.await_result().unwrap())
 }
 
@@ -93,9 +93,10 @@ pub(crate) fn extremes_are_elements(devices: &[Device]) {
     const ONE: u8 = 0x3c;
     for device in devices {
         let tensor = |x: &[u8]| device.tensor([x.len()], x.iter().map(|x| F8E5M2::from_bits(*x)).collect::<Vec<_>>());
-        let bits = |x: PendingDispatch<Tensor<F8E5M2>>| -> Vec<u8> {
+        fn bits_of<V>(device: &Device, x: PendingDispatch<Tensor<F8E5M2>, V>) -> Vec<u8> {
             read(device, x).into_iter().map(F8E5M2::to_bits).collect()
-        };
+        }
+        let bits = |x| bits_of::<windlass::Sure>(device, x);
         let x = tensor(&[INF, ONE]).unwrap();
         assert_eq!(bits(device.max(&x, 0).unwrap()), [INF]);
         assert_eq!(bits(device.min(&x, 0).unwrap()), [ONE]);
@@ -118,7 +119,7 @@ pub(crate) fn extremes_are_elements(devices: &[Device]) {
         let there = tensor(&[INF, ONE, MINUS]).unwrap();
         let indices = device.tensor([3], [0i32, 1, 2]).unwrap();
         let most = device.put(there, &indices, &tensor(&[ONE, INF, MINUS]).unwrap(), 0, Combine::Max).unwrap();
-        assert_eq!(bits(most), [INF, INF, MINUS]);
+        assert_eq!(bits_of(device, most), [INF, INF, MINUS]);
     }
 }
 
