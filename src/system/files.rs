@@ -87,7 +87,8 @@ fn replace_by(path: &Path, contents: &[u8], options: &OpenOptions, number: &mut 
     written
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};

@@ -16,6 +16,8 @@ struct Reader {
     recorded: Option<DeviceBuffer<f64>>,
 }
 
+type Download = PendingDispatch<Vec<f64>, Verdict>;
+
 type Flight = (PendingDispatch<Replayed<(DeviceBuffer<f64>,)>, Verdict>, Vec<f64>);
 
 struct Model<'d> {
@@ -27,7 +29,7 @@ struct Model<'d> {
     parts: Vec<(DeviceBuffer<f64>, std::ops::Range<usize>)>,
     readers: Vec<Reader>,
     flights: Vec<Flight>,
-    downloads: Vec<(PendingDispatch<Vec<f64>, Verdict>, Vec<f64>)>,
+    downloads: Vec<(Download, Vec<f64>)>,
     history: Vec<String>,
 }
 

@@ -90,6 +90,7 @@ fn cudnn_gets_positive_factors_alone() {
         assert_eq!(driver.number_of_cudnn(), given, "{scale}");
     }
     driver.echo_cudnn(0, 0, 0);
+    drop((all, device));
     driver.assert_finished();
 }
 
@@ -112,5 +113,6 @@ fn sums_without_a_key_are_those_of_the_sink() {
     let want = [0.5, 0.5, 0.5, -1.0, -1.0, -1.0, 0.5, low, low, -1.0, low, low];
     assert_eq!(sums(&spec.lengths(&queries, &keys)), want);
     assert_eq!(sums(&Attention::new()), [low; 12]);
+    drop((q, k, sink, queries, keys, device));
     driver.assert_finished();
 }

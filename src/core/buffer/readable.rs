@@ -17,7 +17,7 @@ mod sealed {
 /// use windlass::{Device, Readable};
 ///
 /// fn mean<'a>(device: &Device, x: impl Readable<'a, f64>) -> windlass::Result<f64> {
-///     let x = device.to_vec(x)?;
+///     let x = device.download(x)?.await_result()?;
 ///     Ok(x.iter().sum::<f64>() / x.len() as f64)
 /// }
 /// let device = Device::host()?;

@@ -123,7 +123,7 @@ impl Op for Within {
         use crate::engines::cuda::Ptx;
         static KERNEL: Ptx = Ptx::new(include_str!("within.ptx"));
         queue.zero_result()?;
-        let Some(numbers) = queue.reads().first().filter(|numbers| numbers.len() > 0) else { return Ok(()) };
+        let Some(numbers) = queue.reads().first().filter(|numbers| !numbers.is_empty()) else { return Ok(()) };
         let kind: u64 = match self.index {
             DType::I32 => 0,
             DType::U32 => 1,

@@ -205,7 +205,9 @@ impl Recipe {
                 // on is NaN, as where a row is read again.
                 let infinite = constant(extreme(own, true));
                 let finish = formula([own; 2], |[m, s]| {
-                    let s = either(m.eq(infinite), m - m, s, own);
+                    #[expect(clippy::eq_op, reason = "NaN")]
+                    let distance = m - m;
+                    let s = either(m.eq(infinite), distance, s, own);
                     vec![Symbol::new(m.complex(s).raw)]
                 })?;
                 Self::exponentials(own, finish)

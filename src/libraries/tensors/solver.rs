@@ -99,6 +99,9 @@ fn in_place<T: Element, O: Output, V>(
     }
 }
 
+/// Factors in flight; a refused tensor comes back.
+type Factoring<F, T> = Result<PendingDispatch<F, Verdict>, Rejected<(Tensor<T>,)>>;
+
 impl Solver {
     /// LU factors of the column-major matrices of the last two axes, in place ([`lu`](Self::lu)).
     ///
@@ -117,10 +120,7 @@ impl Solver {
     /// assert_eq!(device.show(&x)?.to_string(), "[[2.]\n [1.]]");
     /// # Ok(()) }
     /// ```
-    pub fn lu_tensor<T: SolverElement>(
-        &self,
-        a: Tensor<T>,
-    ) -> Result<PendingDispatch<Lu<T>, Verdict>, Rejected<(Tensor<T>,)>> {
+    pub fn lu_tensor<T: SolverElement>(&self, a: Tensor<T>) -> Factoring<Lu<T>, T> {
         in_place("getrf", a, |of_a, a| self.lu(of_a, a), |(a, ..)| a)
     }
 
@@ -128,11 +128,7 @@ impl Solver {
     ///
     /// # Errors
     /// As [`Matrix::of_tensor`] and [`cholesky`](Self::cholesky); at the submission the tensor comes back.
-    pub fn cholesky_tensor<T: SolverElement>(
-        &self,
-        uplo: Uplo,
-        a: Tensor<T>,
-    ) -> Result<PendingDispatch<Cholesky<T>, Verdict>, Rejected<(Tensor<T>,)>> {
+    pub fn cholesky_tensor<T: SolverElement>(&self, uplo: Uplo, a: Tensor<T>) -> Factoring<Cholesky<T>, T> {
         in_place("potrf", a, |of_a, a| self.cholesky(uplo, of_a, a), |(a, ..)| a)
     }
 

@@ -105,7 +105,9 @@ where
 
     /// Computes the product and its epilogue.
     pub fn run(mut self) {
-        if self.m == 0 || self.n == 0 {
+        // The sums of a factor do not depend on the other one, which may have nothing.
+        let of_factor = matches!(self.grad, Some((Grad::OfA | Grad::OfB, ..)));
+        if (self.m == 0 || self.n == 0) && !of_factor {
             return self.nothing();
         }
         let amax = AtomicU32::new(0);

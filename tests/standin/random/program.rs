@@ -24,12 +24,14 @@ pub(super) struct Finding {
     pub(super) wrong: Option<String>,
 }
 
+type Download = PendingDispatch<Vec<f64>, Verdict>;
+
 pub(super) struct Program {
     thread: usize,
     rng: Rng,
     cells: [Cell; CELLS],
     /// Downloads in flight, and what they must bring.
-    snapshots: Vec<(PendingDispatch<Vec<f64>, Verdict>, Vec<f64>)>,
+    snapshots: Vec<(Download, Vec<f64>)>,
     /// The answer that was wrong.
     wrong: Option<String>,
     rebuilds: bool,

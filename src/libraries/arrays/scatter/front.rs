@@ -8,9 +8,10 @@ use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
 use crate::core::op::Verdict;
 use crate::device::Device;
-use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
+use crate::device::tensor::{AnyTensorRef, ReadableTensor, Tensor, TensorRef};
 use crate::libraries::arrays::sort::sort_numbers;
 use crate::libraries::moves::Place;
+use crate::libraries::moves::within::{Numbers, checked};
 use crate::libraries::reductions::ReductionKind;
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +80,17 @@ fn submit<T: Element>(
     updates: &TensorRef<'_, T>,
     combine: Combine,
 ) -> Submitted<T> {
+    let places = match places {
+        // Slices without elements: their numbers are looked at all the same.
+        Ok(Places { numbers, slots, width: 0, updates: wanted })
+            if !numbers.is_empty() && updates.extents() == wanted =>
+        {
+            let of = (Numbers::Slices { axis: 0 }, slots);
+            let looked = checked(device, x, &AnyTensorRef::from(&numbers.view()), of);
+            return looked.map_err(|error| Rejected { error: told(error), back: None });
+        }
+        places => places,
+    };
     let ready = places.and_then(|places| ready(device, &x, places, updates, combine));
     let (put, numbers, order, dense) = match ready {
         Ok(ready) => ready,

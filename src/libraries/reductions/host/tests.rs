@@ -1,7 +1,9 @@
 //! Small enough for Miri (`.ci/deep miri`), which sees every access that lies outside of an operand.
 
+use crate::device::Device;
+use crate::device::tensor::Tensor;
+use crate::engines::host::HostPool;
 use crate::libraries::reductions::{All, Mean, Sum};
-use crate::{Device, HostPool, Tensor};
 
 #[test]
 fn sums_of_groups_that_are_not_full_read_their_elements_alone() {

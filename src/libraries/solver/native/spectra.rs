@@ -112,7 +112,7 @@ pub(in crate::libraries::solver) fn syev_batched<T: SolverElement>(
         // SAFETY: see the head of `dense.rs`.
         |api, h, device, host| unsafe {
             let api = api.regular;
-            api.xsyev_batched_size(h, null(), job, uplo, n, ty, a, lda, real, w, ty, device, host, count).into()
+            api.xsyev_batched_size(h, null(), job, uplo, n, ty, a, lda, real, w, ty, device, host, count)
         },
         // SAFETY: see the head of `dense.rs`.
         |api, h, room| unsafe {
@@ -138,7 +138,6 @@ pub(in crate::libraries::solver) fn syev_batched<T: SolverElement>(
                 info,
                 count,
             )
-            .into()
         },
     )
 }

@@ -142,6 +142,7 @@ impl<A: Real> Seen<'_, A> {
         if hidden.iter().all(Range::is_empty) {
             return None;
         }
+        #[expect(clippy::eq_op, reason = "it is not 0 where a number is not finite")]
         let is_finite = |all: &[(&[A], usize)], rows: &Range<usize>| {
             let part = |&(all, width): &(&[A], usize)| {
                 let part = all.get(rows.start * width..rows.end * width).unwrap_or_default();
