@@ -144,6 +144,7 @@ pub mod kernels {}
 ///
 /// [`Image::ptx`]: crate::nvrtc::Image::ptx
 /// [`Error::KernelCheck`]: crate::Error::KernelCheck
+/// [`Error::OutOfMemory`]: crate::Error::OutOfMemory
 /// [`KernelChecks::bounds`]: crate::nvrtc::KernelChecks::bounds
 /// [`KernelChecks::budget`]: crate::nvrtc::KernelChecks::budget
 /// [`DevicePtr`]: crate::nvrtc::DevicePtr
