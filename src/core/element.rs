@@ -123,6 +123,15 @@ impl DType {
             DType::Bool => "bool",
         }
     }
+
+    /// The type of the parts of a complex number; of others the type itself.
+    pub(crate) const fn part(self) -> DType {
+        match self {
+            DType::C32 => DType::F32,
+            DType::C64 => DType::F64,
+            other => other,
+        }
+    }
 }
 
 impl std::fmt::Display for DType {

@@ -90,7 +90,7 @@ fn cudnn_gets_positive_factors_alone() {
         assert_eq!(driver.number_of_cudnn(), given, "{scale}");
     }
     driver.echo_cudnn(0, 0, 0);
-    drop((all, device));
+    drop((all, dnn, device));
     driver.assert_finished();
 }
 

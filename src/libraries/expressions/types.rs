@@ -22,13 +22,4 @@ impl DType {
     pub(crate) const fn is_signed(self) -> bool {
         matches!(self, DType::I8 | DType::I16 | DType::I32 | DType::I64)
     }
-
-    /// The type of the parts of a complex number; of others the type itself.
-    pub(crate) const fn part(self) -> DType {
-        match self {
-            DType::C32 => DType::F32,
-            DType::C64 => DType::F64,
-            other => other,
-        }
-    }
 }

@@ -5,8 +5,8 @@ use super::method::EighMethod;
 use super::method::Reached;
 use super::prelude::*;
 use super::verdict;
-#[cfg(feature = "host")]
 use crate::core::op::Verdict;
+#[cfg(feature = "host")]
 use crate::core::room::{collected, filled};
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;

@@ -3,8 +3,8 @@
 use super::cholesky::Shape;
 use super::eigh::EighSpec;
 use super::prelude::*;
-#[cfg(feature = "host")]
 use crate::core::op::Verdict;
+#[cfg(feature = "host")]
 use crate::core::room::collected;
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;

@@ -3,8 +3,8 @@
 use super::prelude::*;
 #[cfg(feature = "cuda")]
 use super::svd::cuda as svd;
-#[cfg(feature = "cuda")]
 use crate::core::op::Verdict;
+#[cfg(feature = "cuda")]
 use crate::libraries::blas::native::product;
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;

@@ -3,8 +3,8 @@
 use super::prelude::*;
 #[cfg(feature = "cuda")]
 use super::svd::cuda as svd;
-#[cfg(feature = "host")]
 use crate::core::op::Verdict;
+#[cfg(feature = "host")]
 use crate::core::room::{collected, filled};
 #[cfg(feature = "cuda")]
 use crate::libraries::blas::native::product;

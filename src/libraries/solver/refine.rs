@@ -2,8 +2,8 @@
 
 use super::prelude::*;
 use super::verdict;
-#[cfg(feature = "cuda")]
 use crate::core::op::Verdict;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::dense;

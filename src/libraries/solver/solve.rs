@@ -2,8 +2,8 @@
 
 use super::prelude::*;
 use super::{Solved, Symmetry};
-#[cfg(feature = "host")]
 use crate::core::op::Verdict;
+#[cfg(feature = "host")]
 use crate::core::room::{OrUnwind, collected, filled};
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;

@@ -113,7 +113,9 @@ fn each_vector_of_a_degenerate_matrix_belongs_to_its_value() {
     fn case<T: Number>() {
         for device in devices() {
             let mut rng = Rng::new(89);
-            for kind in Kind::ALL.into_iter().filter(|kind| kind.is_finite()) {
+            // cuSOLVER's vectors of graded matrices are none, as the docs of `eig` say.
+            let kinds = Kind::ALL.into_iter().filter(|kind| is_host(&device) || !matches!(kind, Kind::Graded));
+            for kind in kinds.filter(|kind| kind.is_finite()) {
                 for n in [1, 2, 3, 6, 13] {
                     let x = kind.matrix::<T>(&mut rng, n, n).into_iter().map(T::to_c).collect();
                     check_eig::<T>(&device, &Dense { m: n, n, x }, &format!("{kind:?}, {n}, {}", T::DTYPE));

@@ -2,8 +2,8 @@
 
 use super::super::prelude::*;
 use super::reduction::{OnDevice, Reduction, Returned};
-#[cfg(feature = "cuda")]
 use crate::core::op::Verdict;
+#[cfg(feature = "cuda")]
 use crate::libraries::blas::native::handle;
 
 #[derive(serde::Serialize, serde::Deserialize)]

@@ -2,8 +2,8 @@
 
 use super::super::Solution;
 use super::super::prelude::*;
-#[cfg(feature = "host")]
 use crate::core::op::Verdict;
+#[cfg(feature = "host")]
 use crate::core::room::{collected, filled};
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;

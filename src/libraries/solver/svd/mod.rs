@@ -8,8 +8,8 @@ mod polar;
 use super::method::{Reached, SvdMethod};
 use super::prelude::*;
 use super::verdict;
-#[cfg(feature = "host")]
 use crate::core::op::Verdict;
+#[cfg(feature = "host")]
 use crate::core::room::{collected, filled};
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
