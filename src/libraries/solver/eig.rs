@@ -144,8 +144,8 @@ impl<T: SolverElement> Routine for Geev<T> {
 
 impl Solver {
     /// The eigenvalues of square matrices and, if asked for, the right vectors (`geev`; `cusolverDnXgeev`). On the host f32 is
-    /// computed in f64, and each vector was compared with its value. On a GPU nothing does that: for the smallest value of a graded
-    /// matrix (2^-110 of the norm) cuSOLVER of CUDA 13.0 gave a vector that is none, on an H200.
+    /// computed in f64, and the residual of each vector is checked. On a GPU it is not: for the smallest eigenvalue of a graded matrix
+    /// (1e-33 of the norm) cuSOLVER of CUDA 13.0 gave a vector that is no eigenvector, on an H200.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer; a stale or foreign buffer. At

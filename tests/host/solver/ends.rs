@@ -113,7 +113,7 @@ fn each_vector_of_a_degenerate_matrix_belongs_to_its_value() {
     fn case<T: Number>() {
         for device in devices() {
             let mut rng = Rng::new(89);
-            // cuSOLVER's vectors of graded matrices are none, as the docs of `eig` say.
+            // Some of cuSOLVER's vectors of graded matrices are no eigenvectors, as the docs of `eig` say.
             let kinds = Kind::ALL.into_iter().filter(|kind| is_host(&device) || !matches!(kind, Kind::Graded));
             for kind in kinds.filter(|kind| kind.is_finite()) {
                 for n in [1, 2, 3, 6, 13] {
