@@ -13,9 +13,9 @@ static void expression_operands(struct command *command, const struct launch *la
         return;
     }
     const uint64_t *words = (const uint64_t *)(const void *)launch->bulk;
-    /* 0 stands for an operand that the call does not have. */
+    /* 0 stands for an operand that the call does not have, an address in the first page for one without elements. */
     for (int i = written; i < end && command->operand_count < MAXIMUM_OPERANDS; i++)
-        if (words[i] != 0) add_operand(command, i < middle ? WRITE : READ, flat(words[i], 1));
+        if (words[i] >= 4096) add_operand(command, i < middle ? WRITE : READ, flat(words[i], 1));
 }
 
 /* Its one parameter has as many bytes as the text says. */

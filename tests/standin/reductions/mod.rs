@@ -71,3 +71,14 @@ fn the_text_of_kernels_treats_infinities_and_ends_of_exponents_as_the_host_does(
     drop(devices);
     driver.assert_finished();
 }
+
+#[test]
+fn counts_of_no_elements_are_written() {
+    let driver = session();
+    let device = device(1);
+    let none = device.tensor([0], [0i32; 0]).unwrap();
+    let counts = device.bincount(&none, 3).unwrap().await_result().unwrap();
+    assert_eq!(device.to_vec(counts.view()).unwrap(), [0; 3]);
+    drop((none, counts, device));
+    driver.assert_finished();
+}
