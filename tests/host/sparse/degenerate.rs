@@ -60,7 +60,7 @@ fn ask<T: Sample + SolveElement>(
         Ok(s) => (true, false, s.x, s.residual, s.iterations),
         Err(Unsolved::NotConverged { residual, x, iterations, .. }) => (false, false, x, residual, iterations),
         Err(Unsolved::Broken { x, residual, iterations }) => (false, true, x, residual, iterations),
-        Err(Unsolved::Failed(error)) => panic!("{name}: {error}"),
+        Err(Unsolved::Failed { error, .. }) => panic!("{name}: {error}"),
     };
     let (solved, broken, x, residual, iterations) = answer;
     Answer { solved, broken, x: down(device, &x), residual, iterations }
@@ -215,7 +215,7 @@ fn back<T: SolveElement>(answer: Result<IterativeSolution<T>, Unsolved<T>>) -> (
     match answer {
         Ok(IterativeSolution { x, residual, .. })
         | Err(Unsolved::NotConverged { x, residual, .. } | Unsolved::Broken { x, residual, .. }) => (x, residual),
-        Err(Unsolved::Failed(error)) => panic!("{error}"),
+        Err(Unsolved::Failed { error, .. }) => panic!("{error}"),
     }
 }
 

@@ -122,26 +122,31 @@ pub enum Unsolved<T: Element> {
         /// The norm of `b - A * x`, computed from this `x`, divided by the norm of b; NaN if A or b is not finite.
         residual: f64,
     },
-    /// An operation failed.
-    Failed(Error),
+    /// The sizes do not fit, or an operation failed.
+    Failed {
+        /// What is wrong.
+        error: Error,
+        /// The buffer that was given, if the call was refused before anything was done with it.
+        x: Option<DeviceBuffer<T>>,
+    },
 }
 
 impl<T: Element> From<Error> for Unsolved<T> {
     fn from(error: Error) -> Self {
-        Unsolved::Failed(error)
+        Unsolved::Failed { error, x: None }
     }
 }
 
 impl<T: Element, B> From<crate::core::error::Rejected<B>> for Unsolved<T> {
     fn from(rejected: crate::core::error::Rejected<B>) -> Self {
-        Unsolved::Failed(rejected.error)
+        Unsolved::Failed { error: rejected.error, x: None }
     }
 }
 
 impl<T: Element> From<Unsolved<T>> for Error {
     fn from(unsolved: Unsolved<T>) -> Self {
         match unsolved {
-            Unsolved::Failed(error) => error,
+            Unsolved::Failed { error, .. } => error,
             other => Error::library(other.to_string()),
         }
     }
@@ -156,7 +161,7 @@ impl<T: Element> std::fmt::Display for Unsolved<T> {
             Unsolved::Broken { iterations, .. } => {
                 write!(f, "the iteration broke down: the residual is not finite after {iterations} iterations")
             }
-            Unsolved::Failed(error) => std::fmt::Display::fmt(error, f),
+            Unsolved::Failed { error, .. } => std::fmt::Display::fmt(error, f),
         }
     }
 }

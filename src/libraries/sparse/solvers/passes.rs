@@ -34,7 +34,10 @@ impl Sparse {
         (how, at_limit): (&Iteration, AtLimit),
         pass: impl Fn(&System<'s, T, I, A>, DeviceBuffer<T>, &mut Watch<'_, T>) -> Result<DeviceBuffer<T>>,
     ) -> Result<IterativeSolution<T>, Unsolved<T>> {
-        let system = System::new(self, (a, m), b, &x)?;
+        let system = match System::new(self, (a, m), b, &x) {
+            Ok(system) => system,
+            Err(error) => return Err(Unsolved::Failed { error, x: Some(x) }),
+        };
         if system.norm == 0.0 {
             let x = self.device.fill(x, T::default())?.into_output();
             return Ok(IterativeSolution { x, iterations: 0, residual: 0.0, history: Vec::new() });
