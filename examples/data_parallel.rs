@@ -2,7 +2,7 @@
 //! killed in the middle; the others go on with the same global batch, and the loss takes the same course as in one process alone.
 //!
 //! ```text
-//! cargo run --release --example data_parallel     # WINDLASS_DEVICE=cuda, or cuda:isolated: GPU i for process i
+//! cargo run --release -p windlass --features collective --example data_parallel # on GPU i for process i: WINDLASS_DEVICE=cuda
 //! ```
 
 use std::collections::BTreeMap;

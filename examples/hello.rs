@@ -1,7 +1,7 @@
 //! The shortest program that computes on a device: two matrices go up, their product comes down.
 //!
 //! ```text
-//! cargo run --release --example hello
+//! cargo run --release -p windlass --example hello
 //! ```
 
 use windlass::{Device, Gemm, Result};

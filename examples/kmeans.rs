@@ -1,5 +1,5 @@
 //! k-means on the device: distances and new centres are formulas that are reduced, so the differences between points and centres
-//! are never stored. `cargo run --release --example kmeans`
+//! are never stored. `cargo run --release -p windlass --example kmeans`
 
 use windlass::expressions::position;
 use windlass::reductions::{All, Keep, Sum};

@@ -1,8 +1,8 @@
 //! A stream of measurements: their distribution as a picture of text, quantiles, and those that are far out.
 //!
 //! ```text
-//! cargo run --release --example quantiles
-//! WINDLASS_DEVICE=host cargo run --release --example quantiles
+//! cargo run --release -p windlass --example quantiles
+//! WINDLASS_DEVICE=host cargo run --release -p windlass --example quantiles
 //! ```
 //!
 //! Batches come one after the other, each of 64 sensors; a few values are wrong, and some are missing (NaN). All of it is sorted on the

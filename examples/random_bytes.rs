@@ -1,8 +1,8 @@
 //! An endless stream of random bytes on standard output, for batteries of tests:
 //!
 //! ```text
-//! cargo run --release --example random_bytes | dieharder -a -g 200
-//! cargo run --release --example random_bytes -- 42 xorwow | head -c 1000000 > file
+//! cargo run --release -p windlass --example random_bytes | dieharder -a -g 200
+//! cargo run --release -p windlass --example random_bytes -- 42 xorwow | head -c 1000000 > file
 //! ```
 //!
 //! The arguments are the seed (1) and the generator: `philox` (the default), `xorwow`, `mrg32k3a`, `mtgp32`.

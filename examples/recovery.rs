@@ -1,8 +1,8 @@
 //! A device fails in the middle of a computation, and the computation goes on.
 //!
 //! ```text
-//! WINDLASS_DEVICE=host cargo run --release --example recovery
-//! WINDLASS_DEVICE=cuda cargo run --release --example recovery
+//! WINDLASS_DEVICE=host cargo run --release -p windlass --example recovery
+//! WINDLASS_DEVICE=cuda cargo run --release -p windlass --example recovery
 //! ```
 //!
 //! A host device is given a fault plan: two of its operations poison the context, as an illegal address does on a GPU.

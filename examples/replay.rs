@@ -2,9 +2,9 @@
 //! and what either costs.
 //!
 //! ```text
-//! cargo run --release --example replay
-//! WINDLASS_DEVICE=host cargo run --release --example replay
-//! cargo run --release --example replay -- trace.json    # both side by side: open it in https://ui.perfetto.dev
+//! cargo run --release -p windlass --example replay
+//! WINDLASS_DEVICE=host cargo run --release -p windlass --example replay
+//! cargo run --release -p windlass --example replay -- trace.json # both side by side, for https://ui.perfetto.dev
 //! ```
 
 use std::error::Error;

@@ -1,8 +1,8 @@
 //! `y = a * x + y` by a kernel of one's own, compiled when the program runs; on the CPU too, where every access is checked.
 //!
 //! ```text
-//! cargo run --release --example saxpy
-//! WINDLASS_DEVICE=host cargo run --release --example saxpy
+//! cargo run --release -p windlass --features nvrtc --example saxpy
+//! WINDLASS_DEVICE=host cargo run --release -p windlass --features nvrtc --example saxpy
 //! ```
 
 use windlass::nvrtc::{Image, LaunchConfig, Len, Read, Source, Write};

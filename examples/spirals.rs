@@ -1,7 +1,7 @@
 //! A small classifier, trained on the device: log_softmax, cross entropy and Adam, as formulas and reductions.
 //!
 //! ```text
-//! cargo run --release --example spirals
+//! cargo run --release -p windlass --example spirals
 //! ```
 //!
 //! It learns which of three spiral arms a point belongs to. The host waits for the device only where it prints.

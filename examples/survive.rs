@@ -6,7 +6,7 @@
 //! (`Mirrored`), the kernel is loaded again, and the round that was lost is done again.
 //!
 //! ```console
-//! $ cargo run --release --example survive            # WINDLASS_DEVICE=host or cuda:0
+//! $ cargo run --release -p windlass --features nvrtc --example survive # WINDLASS_DEVICE=host or cuda:0
 //! ```
 
 use std::time::{Duration, Instant};

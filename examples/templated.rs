@@ -2,7 +2,7 @@
 //! as well, but need NVRTC there too.
 //!
 //! ```text
-//! cargo run --release --example templated
+//! cargo run --release -p windlass --features nvrtc --example templated
 //! ```
 
 use windlass::nvrtc::{LaunchConfig, Len, Module, Source, Write};

@@ -26,6 +26,12 @@
 //!
 //! [`guide`] has a page for each thing that one wants to do.
 //!
+//! # Cargo features
+//! The default is what most programs use: both engines, [`Blas`], formulas over [`Tensor`]s with their reductions, and [`Rng`]. The other
+//! libraries are features of their own (`blaslt`, `collective`, `dnn`, `fft`, `nvrtc`, `solver`, `sparse`, `tensor`), and `full` has
+//! everything: [`guide::engines`] has the list. A call into a library that is not built does not compile, and the
+//! compiler names the feature.
+//!
 //! # Order
 //! An operation sees the effect of every earlier operation on its buffers, whatever threads submitted them, with no
 //! wait on the host. Work on unrelated buffers overlaps.
@@ -56,8 +62,26 @@
         unused_variables,
         unreachable_pub,
         irrefutable_let_patterns,
-        reason = "a build with one engine, without some of the libraries, or for another system leaves parts of the common code unused; the default build is strict"
+        reason = "a build with one engine, without some of the libraries, or for another system leaves parts of the common code unused; the build of `full` is strict"
     )
+)]
+// The guide names items of all libraries; docs.rs builds all of them.
+#![cfg_attr(
+    not(all(
+        feature = "host",
+        feature = "cuda",
+        feature = "blaslt",
+        feature = "collective",
+        feature = "dnn",
+        feature = "expressions",
+        feature = "fft",
+        feature = "nvrtc",
+        feature = "rng",
+        feature = "solver",
+        feature = "sparse",
+        feature = "tensor"
+    )),
+    allow(rustdoc::broken_intra_doc_links)
 )]
 
 #[cfg(not(any(feature = "host", feature = "cuda")))]

@@ -1,8 +1,8 @@
 //! An operation of your own beside the library's: checked, ordered, traced and awaited like any other.
 //!
 //! ```text
-//! cargo run --release --example custom_op
-//! WINDLASS_DEVICE=host cargo run --release --example custom_op
+//! cargo run --release -p windlass --example custom_op
+//! WINDLASS_DEVICE=host cargo run --release -p windlass --example custom_op
 //! ```
 //!
 //! `poly.rs` is the operation with its CPU half, `kernel.rs` and `poly.ptx` are its CUDA half; `halves.rs` compares the two, without

@@ -1,9 +1,9 @@
 //! A small neural network, trained: forward and backward in products with epilogues, nine products a step and three small helpers.
 //!
 //! ```text
-//! cargo run --release --example mlp
-//! WINDLASS_DEVICE=host cargo run --release --example mlp
-//! cargo run --release --example mlp -- trace.json    # where the time went: open it in https://ui.perfetto.dev
+//! cargo run --release -p windlass --features blaslt --example mlp
+//! WINDLASS_DEVICE=host cargo run --release -p windlass --features blaslt --example mlp
+//! cargo run --release -p windlass --features blaslt --example mlp -- trace.json # for https://ui.perfetto.dev
 //! ```
 //!
 //! It learns eight waves over a square. `network.rs` has the layers: biases, activations and their gradients ride on

@@ -1,31 +1,37 @@
-//! Undoes a blur: of all pictures `x`, finds the one for which `|A x - b|^2 + w |x|^2` is least.
+//! Undoes a blur: of all pictures whose points are between 0 (dark) and 1 (bright), finds the one that comes closest to the
+//! photograph once it is blurred.
 
-use windlass::blas::Gemv;
-use windlass::solver::{Matrix, Structure};
-use windlass::{Device, Gemm, Result, Transpose, Uplo};
+use windlass::{Device, Result};
 
-/// The weight `w` of a small picture against a close fit: it keeps the noise from growing.
-const WEIGHT: f64 = 3e-6;
+/// Steps of the projected gradient method with Nesterov's momentum.
+pub(crate) const STEPS: usize = 1000;
+/// Calls to the device in each of them: two products and a formula.
+pub(crate) const CALLS: usize = 3 * STEPS;
 
-/// `a` is the blur as a matrix of `n * n`, `b` the blurred picture of `n` points. Solves `(A^T A + w I) x = A^T b`.
-pub(crate) fn sharpen(device: &Device, a: &[f64], b: &[f64]) -> Result<Vec<f64>> {
-    let (n, blas) = (b.len(), device.blas());
-    let mut weight = vec![0.0; n * n];
-    weight.iter_mut().step_by(n + 1).for_each(|diagonal| *diagonal = WEIGHT);
+/// A blurred picture of `height * width` points, row by row, and the blur as two symmetric matrices: that of `height * height`
+/// blurs its columns, that of `width * width` its rows. Returns the picture before the blur.
+pub(crate) fn sharpen(device: &Device, [column_blur, row_blur]: [&[f64]; 2], photograph: &[f64]) -> Result<Vec<f64>> {
+    let (height, width) = (column_blur.len().isqrt(), row_blur.len().isqrt());
+    let blas = device.blas();
+    let (column_blur, row_blur) =
+        (device.tensor([height, height], column_blur)?, device.tensor([width, width], row_blur)?);
+    let photograph = device.tensor([height, width], photograph)?;
 
-    let (a, b, weight) = (device.buffer(a)?, device.buffer(b)?, device.buffer(weight)?);
-    // Each call returns at once. `into_output` passes its result on to the next one, with no wait between them.
-    let square = Gemm::new(n, n, n).trans_a(Transpose::Yes).beta(1.0);
-    let normal = blas.gemm(square, &a, &a, weight)?.into_output();
-    let right = blas.gemv(Gemv::new(n, n).trans(Transpose::Yes), &a, &b, device.uninit(n)?)?.into_output();
-    // By Cholesky's factorization. The wait returns the buffers, or says that the matrix has none.
-    let structure = Structure::PositiveDefinite(Uplo::Lower);
-    let solved =
-        device.solver().solve(structure, Matrix::square(n), normal, Matrix::new(n, 1), right)?.await_result()?;
-    device.to_vec(&solved.x)
-}
+    // Each call returns at once. `into_output` passes its result on to the next one, and nothing waits before the last line.
+    let column_twice = blas.product(&column_blur, &column_blur)?.into_output();
+    let row_twice = blas.product(&row_blur, &row_blur)?.into_output();
+    let blurred = blas.product(&blas.product(&column_blur, &photograph)?.into_output(), &row_blur)?.into_output();
 
-/// The product and the factorization; the rest is small beside them.
-pub(crate) fn flops(n: usize) -> f64 {
-    (2.0 + 1.0 / 3.0) * (n as f64).powi(3)
+    let (mut picture, mut ahead) = (device.zeros_tensor([height, width])?, device.zeros_tensor([height, width])?);
+    for step in 0..STEPS {
+        // `twice - blurred` is the gradient of half the squared distance. The step is 1, for no eigenvalue of a blur is above 1.
+        let twice = blas.product(&blas.product(&column_twice, &ahead)?.into_output(), &row_twice)?.into_output();
+        let momentum = step as f64 / (step + 3) as f64;
+        let next = device.update((picture, ahead), (&twice, &blurred), |(picture, ahead), (twice, blurred)| {
+            let next = (ahead - (twice - blurred)).max(0.0).min(1.0);
+            (next, next + (next - picture) * momentum)
+        });
+        (picture, ahead) = next?.into_output();
+    }
+    device.to_vec(&picture)
 }

@@ -59,13 +59,11 @@ impl Sign {
         (1..=12).contains(&letters.len()).then_some(Sign { width, points })
     }
 
-    /// The blur as a matrix: how much each point of the sign adds to each point of the photograph.
-    pub(crate) fn blur(&self) -> Vec<f64> {
+    /// The blur of the columns and that of the rows, as matrices: how much each point adds to each one of its column, or row.
+    pub(crate) fn blur(&self) -> [Vec<f64>; 2] {
         let near = |a: usize, b: usize| (-(a.abs_diff(b) as f64 / SIGMA).powi(2) / 2.0).exp();
-        let (n, width) = (self.points.len(), self.width);
-        let all = 2.0 * std::f64::consts::PI * SIGMA * SIGMA;
-        let entry = |from: usize, to: usize| near(from % width, to % width) * near(from / width, to / width) / all;
-        (0..n * n).map(|at| entry(at / n, at % n)).collect()
+        let all = (2.0 * std::f64::consts::PI).sqrt() * SIGMA;
+        [HEIGHT, self.width].map(|n| (0..n * n).map(|at| near(at / n, at % n) / all).collect())
     }
 
     /// Blurred, and with the noise of a sensor.
@@ -75,9 +73,17 @@ impl Sign {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             NOISE * (2.0 * f64::from(state) / f64::from(u32::MAX) - 1.0)
         };
-        let blur = self.blur();
-        let rows = blur.chunks_exact(self.points.len());
-        rows.map(|row| row.iter().zip(&self.points).map(|(a, x)| a * x).sum::<f64>() + noise()).collect()
+        let [column_blur, row_blur] = self.blur();
+        let mut photograph = Vec::with_capacity(self.points.len());
+        for blur in column_blur.chunks_exact(HEIGHT) {
+            let mut row = vec![0.0; self.width];
+            for (a, points) in blur.iter().zip(self.points.chunks_exact(self.width)) {
+                row.iter_mut().zip(points).for_each(|(sum, x)| *sum += a * x);
+            }
+            let blurs = row_blur.chunks_exact(self.width);
+            photograph.extend(blurs.map(|blur| blur.iter().zip(&row).map(|(a, x)| a * x).sum::<f64>() + noise()));
+        }
+        photograph
     }
 
     /// The share of the points that are told right, dark or bright, in per cent.

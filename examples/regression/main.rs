@@ -2,8 +2,8 @@
 //! there is one, on the GPU, with the digits that agree with the certificate.
 //!
 //! ```text
-//! cargo run --release --example regression
-//! WINDLASS_DEVICE=cuda:0 cargo run --release --example regression
+//! cargo run --release -p windlass --features solver --example regression
+//! WINDLASS_DEVICE=cuda:0 cargo run --release -p windlass --features solver --example regression
 //! ```
 //!
 //! `data.rs` holds the observations and the certified coefficients. Filip is a polynomial of degree 10 whose condition number is

@@ -20,6 +20,7 @@
 //! | come from cudarc | [`from_cudarc`] |
 //! | come from PyTorch, CuPy or numpy | [`from_python`] |
 
+// The page is there in every build. Its examples are tested where the libraries that they call are built.
 #[doc = include_str!("dispatch.md")]
 ///
 /// [`Device::par_pipeline`]: crate::Device::par_pipeline
@@ -56,8 +57,7 @@ pub mod dispatch {}
 /// [`narrow`]: crate::DeviceBuffer::narrow
 /// [isolated]: crate::guide::isolated
 pub mod programs {}
-#[cfg(feature = "collective")]
-#[doc = include_str!("collectives.md")]
+#[cfg_attr(any(not(doctest), feature = "collective"), doc = include_str!("collectives.md"))]
 ///
 /// [`CollectiveLost`]: crate::Error::CollectiveLost
 /// [`Combine`]: crate::collective::Combine
@@ -104,7 +104,7 @@ pub mod collectives {}
 /// [`OutOfMemory`]: crate::Error::OutOfMemory
 /// [`on_out_of_memory`]: crate::DeviceBuilder::on_out_of_memory
 pub mod memory {}
-#[doc = include_str!("tensors.md")]
+#[cfg_attr(any(not(doctest), feature = "tensor"), doc = include_str!("tensors.md"))]
 pub mod tensors {}
 #[doc = include_str!("faults.md")]
 ///
@@ -132,7 +132,7 @@ pub mod faults {}
 /// [`worker::init`]: crate::worker::init
 /// [`worker_program`]: crate::DeviceBuilder::worker_program
 pub mod isolated {}
-#[doc = include_str!("kernels.md")]
+#[cfg_attr(any(not(doctest), feature = "nvrtc"), doc = include_str!("kernels.md"))]
 ///
 /// [checked]: crate::guide::checking
 /// [`Enqueue`]: crate::Enqueue
@@ -140,7 +140,7 @@ pub mod isolated {}
 /// [`Op`]: crate::Op
 /// [`nvrtc`]: crate::nvrtc
 pub mod kernels {}
-#[doc = include_str!("checking.md")]
+#[cfg_attr(any(not(doctest), feature = "nvrtc"), doc = include_str!("checking.md"))]
 ///
 /// [`Image::ptx`]: crate::nvrtc::Image::ptx
 /// [`Error::KernelCheck`]: crate::Error::KernelCheck
@@ -153,7 +153,7 @@ pub mod kernels {}
 /// [`Area::at`]: crate::ptx::Area::at
 /// [`ptx`]: crate::ptx
 pub mod checking {}
-#[doc = include_str!("contractions.md")]
+#[cfg_attr(any(not(doctest), feature = "tensor"), doc = include_str!("contractions.md"))]
 ///
 /// [`Backend::CuTensor`]: crate::tensor_ops::Backend::CuTensor
 /// [`Backend::OnePass`]: crate::tensor_ops::Backend::OnePass
@@ -172,8 +172,7 @@ pub mod checking {}
 /// [`math`]: crate::tensor_ops::TensorOps::math
 /// [`memory_limit`]: crate::tensor_ops::Einsum::memory_limit
 pub mod contractions {}
-#[cfg(feature = "dnn")]
-#[doc = include_str!("nets.md")]
+#[cfg_attr(any(not(doctest), feature = "dnn"), doc = include_str!("nets.md"))]
 ///
 /// [`Attention::deterministic`]: crate::dnn::Attention::deterministic
 /// [`Attention::pages`]: crate::dnn::Attention::pages

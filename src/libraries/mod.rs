@@ -7,6 +7,18 @@
 //! describes the steps. A folder is compiled if its cargo feature is selected; in it, the halves of its operations are
 //! under the features of the engines, `host` and `cuda`.
 
+#[cfg(not(all(
+    feature = "blas",
+    feature = "blaslt",
+    feature = "dnn",
+    feature = "fft",
+    feature = "nvrtc",
+    feature = "rng",
+    feature = "solver",
+    feature = "sparse",
+    feature = "tensor"
+)))]
+mod absent;
 #[cfg(feature = "expressions")]
 pub mod arrays;
 #[cfg(feature = "blas")]

@@ -1,8 +1,8 @@
 //! A small convolutional network learns to read digits, on the device: convolutions, pooling, cross entropy and their gradients.
 //!
 //! ```text
-//! cargo run --release --example digits                            # the loss curve goes into digits.png
-//! WINDLASS_DEVICE=host cargo run --release --example digits -- curve.png
+//! cargo run --release -p windlass-more-examples --example digits # the loss curve goes into digits.png
+//! WINDLASS_DEVICE=host cargo run --release -p windlass-more-examples --example digits -- curve.png
 //! ```
 //!
 //! `draw.rs` draws the pictures, shifted and noisy; `net.rs` has the network; `curve.rs` draws the loss. At the end the trained

@@ -1,8 +1,8 @@
 //! Examines a machine: which CUDA libraries are found, which devices work and how fast, and what to do about the rest.
 //!
 //! ```text
-//! cargo run --release --example doctor            # --verbose lists every place that was searched
-//! cargo run --release --example doctor -- --json  # the same as one JSON object, for bug reports
+//! cargo run --release -p windlass-more-examples --example doctor # --verbose lists every place that was searched
+//! cargo run --release -p windlass-more-examples --example doctor -- --json # the same as one JSON object, for bug reports
 //! ```
 //!
 //! Nothing that is missing is an error here; the exit code is 1 when a device that is there fails its self-test.

@@ -2,9 +2,9 @@
 //! picture at the end.
 //!
 //! ```text
-//! cargo run --release --example heat2d                       # 1024 x 1024, 5000 steps (on the CPU 128 x 128, 500), into heat2d.png
-//! cargo run --release --example heat2d -- 256 2000 out.png
-//! WINDLASS_DEVICE=host cargo run --release --example heat2d -- 128 1000
+//! cargo run --release -p windlass-more-examples --example heat2d # 1024 x 1024, 5000 steps (CPU: 128 x 128, 500)
+//! cargo run --release -p windlass-more-examples --example heat2d -- 256 2000 out.png
+//! WINDLASS_DEVICE=host cargo run --release -p windlass-more-examples --example heat2d -- 128 1000
 //! ```
 //!
 //! `step.rs` is the kernel: CUDA C++, compiled when the program runs; on the CPU it runs with every access checked. `picture.rs`

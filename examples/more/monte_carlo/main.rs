@@ -2,9 +2,9 @@
 //! fast each comes near the exact price.
 //!
 //! ```text
-//! cargo run --release --example monte_carlo              # up to 2^18 paths, into monte_carlo.png
-//! cargo run --release --example monte_carlo -- 20 out.png
-//! WINDLASS_DEVICE=host cargo run --release --example monte_carlo
+//! cargo run --release -p windlass-more-examples --example monte_carlo # up to 2^18 paths, into monte_carlo.png
+//! cargo run --release -p windlass-more-examples --example monte_carlo -- 20 out.png
+//! WINDLASS_DEVICE=host cargo run --release -p windlass-more-examples --example monte_carlo
 //! ```
 //!
 //! The call pays what the geometric mean of 16 prices exceeds the strike by: that has a closed form to compare with. The

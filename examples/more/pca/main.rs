@@ -1,9 +1,9 @@
 //! Principal components of a set of images: one singular value decomposition, and the components as a picture.
 //!
 //! ```text
-//! cargo run --release --example pca                      # 600 images of 32 x 32, into pca.png
-//! cargo run --release --example pca -- 2000 out.png
-//! WINDLASS_DEVICE=cuda:0 cargo run --release --example pca
+//! cargo run --release -p windlass-more-examples --example pca # 600 images of 32 x 32, into pca.png
+//! cargo run --release -p windlass-more-examples --example pca -- 2000 out.png
+//! WINDLASS_DEVICE=cuda:0 cargo run --release -p windlass-more-examples --example pca
 //! ```
 //!
 //! The images are drawn by the program: faces of a kind, a disc with two eyes and a mouth, whose place, width, brightness and

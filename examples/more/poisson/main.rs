@@ -2,10 +2,10 @@
 //! progress bar, and the residuals as a picture.
 //!
 //! ```text
-//! cargo run --release --example poisson                      # 48 points a side, into poisson.png
-//! cargo run --release --example poisson -- 96 out.png
-//! cargo run --release --example poisson -- matrix.mtx out.png # another positive definite matrix, of the Matrix Market
-//! WINDLASS_DEVICE=host cargo run --release --example poisson
+//! cargo run --release -p windlass-more-examples --example poisson # 48 points a side, into poisson.png
+//! cargo run --release -p windlass-more-examples --example poisson -- 96 out.png
+//! cargo run --release -p windlass-more-examples --example poisson -- matrix.mtx out.png # of the Matrix Market
+//! WINDLASS_DEVICE=host cargo run --release -p windlass-more-examples --example poisson
 //! ```
 //!
 //! `plot.rs` writes the PNG: the logarithm of the residual over iterations, a colour for each preconditioner.

@@ -1,9 +1,9 @@
 //! A picture of a sound: time to the right, frequency up, loudness as brightness.
 //!
 //! ```text
-//! cargo run --release --example spectrum                          # a sound of its own, into spectrum.png
-//! cargo run --release --example spectrum -- song.wav song.png
-//! WINDLASS_DEVICE=host cargo run --release --example spectrum
+//! cargo run --release -p windlass-more-examples --example spectrum # a sound of its own, into spectrum.png
+//! cargo run --release -p windlass-more-examples --example spectrum -- song.wav song.png
+//! WINDLASS_DEVICE=host cargo run --release -p windlass-more-examples --example spectrum
 //! ```
 //!
 //! The sound goes to the device once. Short-time Fourier transforms of parts of it (`FftSpec::stft`) are in flight while their

@@ -1,9 +1,9 @@
 //! A quantum circuit as a network of tensors: the probabilities of its results, by one `einsum`.
 //!
 //! ```text
-//! cargo run --release --example tensor_network                  # 12 qubits, 6 layers, into tensor_network.png
-//! cargo run --release --example tensor_network -- 14 8 out.png
-//! WINDLASS_DEVICE=cuda:0 cargo run --release --example tensor_network
+//! cargo run --release -p windlass-more-examples --example tensor_network # 12 qubits, 6 layers, into tensor_network.png
+//! cargo run --release -p windlass-more-examples --example tensor_network -- 14 8 out.png
+//! WINDLASS_DEVICE=cuda:0 cargo run --release -p windlass-more-examples --example tensor_network
 //! ```
 //!
 //! Every qubit begins as 0, layers of random two-qubit gates follow as bricks in a wall. A gate is a tensor of four axes, a wire is a

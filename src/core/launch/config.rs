@@ -89,7 +89,7 @@ fn blocks_of(n: usize, threads: u32) -> Result<u32> {
 /// How a kernel is launched.
 ///
 /// ```
-/// use windlass::nvrtc::LaunchConfig;
+/// use windlass::LaunchConfig;
 /// let tiles = LaunchConfig::new((64, 32), (16, 16)).shared(4096);
 /// let line = LaunchConfig::for_elements(1_000_000)?;
 /// assert_eq!((line.grid().x, line.block().x, tiles.block().y), (3907, 256, 16));
