@@ -1,7 +1,7 @@
 //! The libraries: one folder for each, with its front, its specifications, its operations for both engines, its native
 //! calls and its caches. The highest floor: it may use every other, and none may use it.
 //!
-//! `routine` has what the routines of several libraries share, `setters` and `flags` what their specifications share.
+//! `kernel` builds our own kernels. `routine` has what the routines of several libraries share, `setters` and `flags` what their specifications share.
 //!
 //! The list at the end is all that a library needs outside of its folder. CONTRIBUTING.md, "Adding a library",
 //! describes the steps. A folder is compiled if its cargo feature is selected; in it, the halves of its operations are
@@ -38,6 +38,8 @@ pub mod expressions;
 pub mod fft;
 pub(crate) mod flags;
 pub(crate) mod interop;
+#[cfg(all(feature = "expressions", feature = "cuda"))]
+mod kernel;
 #[cfg(feature = "expressions")]
 pub mod moves;
 #[cfg(feature = "nvrtc")]

@@ -26,11 +26,9 @@
 //! [`Found`] is such a result in flight. Its tensors lie in memory for the largest number of elements; the wait gives them their
 //! extents.
 
-// `sort/` is the operation behind most of it, `search/` and `scatter/` are two more; `loaded.rs` has what their kernels share.
+// `sort/` is the operation behind most of it, `search/` and `scatter/` are two more.
 // `select/`, `statistics/` and `make/` are made of these, of reductions, formulas and moves, and have no kernel.
 
-#[cfg(feature = "cuda")]
-mod loaded;
 mod make;
 mod scatter;
 mod search;

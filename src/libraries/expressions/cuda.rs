@@ -6,33 +6,20 @@ use super::op::Map;
 use super::ptx::{Geometry, Kernel, Launch};
 use super::scalar::Scalar;
 use super::shape::Shape;
-use crate::core::error::{Error, Result};
-use crate::core::launch::{LaunchConfig, LaunchDims};
+use crate::core::error::Result;
 use crate::core::sync::Arc;
 use crate::device::tensor::Layout;
-use crate::engines::cuda::{Function, PlanBuilder, Queue};
+use crate::engines::cuda::{PlanBuilder, Queue};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Built, PlanKey, Prepare};
+use crate::libraries::kernel::{BLOCK, Loaded, blocks, load};
 use smallvec::SmallVec;
-use std::ffi::{CString, c_void};
-
-/// Threads of a block.
-const BLOCK: u32 = 256;
-/// Enough blocks to fill any GPU. A thread goes on to further elements.
-const MOST_BLOCKS: usize = 1 << 16;
 
 /// What a kernel depends on: an expression and a class of layouts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     formula: Shared,
     geometry: Arc<Geometry>,
-}
-
-/// A loaded kernel.
-pub(super) struct Loaded {
-    kernel: Kernel,
-    geometry: Arc<Geometry>,
-    function: Function,
 }
 
 impl Key {
@@ -45,19 +32,11 @@ impl Key {
 }
 
 impl PlanKey for Key {
-    type Plan = Loaded;
+    type Plan = Loaded<Kernel>;
 
-    fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
-        let kernel = Kernel::new(&self.formula.0.expr, &self.geometry)?;
-        let text =
-            CString::new(kernel.text()).map_err(|_| Error::library("internal error: a zero byte in a kernel"))?;
-        let (core, epoch) = (builder.core, builder.epoch);
-        let module = Arc::new(core.code.load_module(epoch, text.as_bytes_with_nul(), true)?);
-        let function = Function::find(core, epoch, &module, Kernel::ENTRY)?;
-        let function = function.ok_or_else(|| Error::library("internal error: a module without its kernel"))?;
-        // Code of a kernel, roughly: a word of 16 bytes for each line.
-        let bytes = 16 * kernel.text().lines().count() as u64;
-        Ok(Built { plan: Loaded { kernel, geometry: self.geometry.clone(), function }, bytes })
+    fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded<Kernel>>> {
+        let (kernel, text) = Kernel::new(&self.formula.0.expr, &self.geometry)?;
+        load(text, kernel, builder)
     }
 }
 
@@ -72,13 +51,13 @@ pub(super) fn enqueue(map: &Map, queue: &mut Enqueue<'_, Map>) -> Result<()> {
     let addresses: SmallVec<[u64; 12]> =
         written.clone().chain(written.take(updated)).chain(queue.reads().iter().map(|span| span.address())).collect();
     // SAFETY: what the layouts reach lies inside the operands (the check of the operation).
-    unsafe { loaded.launch(queue, &map.formula, nest, &addresses, &map.scalars) }
+    unsafe { loaded.run(queue, &map.formula, nest, &addresses, &map.scalars) }
 }
 
-impl Loaded {
+impl Loaded<Kernel> {
     /// # Safety
     /// The dispatch may read, and write, what the layouts reach from the addresses: outputs, inputs.
-    unsafe fn launch(
+    unsafe fn run(
         &self,
         queue: &mut Queue<'_>,
         formula: &Shared,
@@ -86,15 +65,12 @@ impl Loaded {
         addresses: &[u64],
         scalars: &[Scalar],
     ) -> Result<()> {
-        let geometry = &*self.geometry;
+        let geometry = &*self.kernel.geometry;
         let launch = Launch { expr: &formula.0.expr, geometry, nest, addresses, scalars };
         let mut arguments = self.kernel.arguments(&launch);
-        let blocks = geometry.threads(nest).div_ceil(BLOCK as usize).clamp(1, MOST_BLOCKS) as u32;
-        let config = LaunchConfig::from(LaunchDims { grid: (blocks, 1, 1), block: (BLOCK, 1, 1), shared: 0 });
-        let mut parameters = [arguments.as_mut_ptr().cast::<c_void>()];
-        // SAFETY: the kernel has one parameter, a block of as many words as the arguments. It reads and writes what the layouts
-        // reach (the caller's promise).
-        unsafe { self.function.launch(queue, &config, &mut parameters) }
+        let blocks = blocks(geometry.threads(nest), BLOCK);
+        // SAFETY: the kernel has as many words as the arguments. It reads and writes what the layouts reach (the caller's promise).
+        unsafe { self.launch(queue, (blocks, BLOCK), &mut arguments) }
     }
 }
 
@@ -137,6 +113,6 @@ impl Part {
         }
         let loaded = queue.plan::<Key>(plan)?;
         // SAFETY: the caller's promise.
-        unsafe { loaded.launch(queue, &self.formula, nest, addresses, scalars) }
+        unsafe { loaded.run(queue, &self.formula, nest, addresses, scalars) }
     }
 }

@@ -5,19 +5,14 @@
 
 use super::take::{Loops, Take};
 use crate::core::element::DType;
-use crate::core::error::{Error, Result};
-use crate::core::launch::{LaunchConfig, LaunchDims};
-use crate::core::sync::Arc;
+use crate::core::error::Result;
 use crate::device::tensor::Layout;
-use crate::engines::cuda::{Function, PlanBuilder};
+use crate::engines::cuda::PlanBuilder;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Built, PlanKey};
-use crate::libraries::expressions::ptx::writer::{Class, Reg, Writer, ptx};
-use std::ffi::{CString, c_void};
-
-/// Threads of a block.
-const BLOCK: u32 = 256;
-const MOST_BLOCKS: usize = 1 << 16;
+use crate::libraries::kernel::{
+    BLOCK, Class, Grid, Index, Loaded, Offsets, Parameter, Reg, Writer, blocks, joined, load, ptx, unsigned,
+};
 
 /// What a kernel depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -30,9 +25,6 @@ pub(super) struct Key {
     is_wide: bool,
     checked: bool,
 }
-
-/// A loaded kernel.
-pub(super) struct Loaded(Function);
 
 /// The largest unit of the layouts, in elements.
 fn group(take: &Take, loops: &Loops) -> usize {
@@ -80,14 +72,7 @@ impl PlanKey for Key {
     type Plan = Loaded;
 
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
-        let text = self.text();
-        let bytes = 16 * text.lines().count() as u64;
-        let text = CString::new(text).map_err(|_| Error::library("internal error: a zero byte in a kernel"))?;
-        let (core, epoch) = (builder.core, builder.epoch);
-        let module = Arc::new(core.code.load_module(epoch, text.as_bytes_with_nul(), true)?);
-        let function = Function::find(core, epoch, &module, c"expression")?;
-        let function = function.ok_or_else(|| Error::library("internal error: a module without its kernel"))?;
-        Ok(Built { plan: Loaded(function), bytes })
+        load(self.text()?, (), builder)
     }
 }
 
@@ -97,96 +82,33 @@ const WORDS: usize = 7;
 impl Key {
     /// The arguments: units, target, tensor, indices, result, slices, their stride in bytes; then for each axis the extent and the
     /// strides of target, tensor, indices and numbers, in bytes but for the last ones.
-    fn text(&self) -> String {
-        let mut writer = Writer::default();
-        let (class, u, s) = if self.is_wide { (Class::Long, "u64", "s64") } else { (Class::Word, "u32", "s32") };
-        let word = |writer: &mut Writer, at: usize, class: Class| {
-            let register = writer.reg(class);
-            let t = if class == Class::Long { "u64" } else { "u32" };
-            ptx!(writer, "ld.param.{t} {register}, [args+{}]", 8 * at);
-            register
-        };
-        let units = word(&mut writer, 0, class);
-        let bases: Vec<Reg> = (1..5).map(|at| word(&mut writer, at, Class::Long)).collect();
-        let [slices, stride] = [5, 6].map(|at| word(&mut writer, at, Class::Long));
-        let [block, threads, thread, grid] = [(); 4].map(|()| writer.reg(Class::Word));
-        ptx!(writer, "mov.u32 {block}, %ctaid.x");
-        ptx!(writer, "mov.u32 {threads}, %ntid.x");
-        ptx!(writer, "mov.u32 {thread}, %tid.x");
-        ptx!(writer, "mov.u32 {grid}, %nctaid.x");
-        let [index, step] = [(); 2].map(|()| writer.reg(class));
-        if self.is_wide {
-            let wide = writer.reg(Class::Long);
-            ptx!(writer, "cvt.u64.u32 {wide}, {thread}");
-            ptx!(writer, "mul.wide.u32 {index}, {block}, {threads}");
-            ptx!(writer, "add.u64 {index}, {index}, {wide}");
-            ptx!(writer, "mul.wide.u32 {step}, {grid}, {threads}");
-        } else {
-            ptx!(writer, "mad.lo.u32 {index}, {block}, {threads}, {thread}");
-            ptx!(writer, "mul.lo.u32 {step}, {grid}, {threads}");
-        }
-        let [beyond, again] = [(); 2].map(|()| writer.reg(Class::Predicate));
-        ptx!(writer, "setp.ge.{u} {beyond}, {index}, {units}");
-        ptx!(writer, "@{beyond} bra EXIT");
-        writer.label("LOOP");
-        let mut coordinates = Vec::new();
-        let mut rest = index;
-        for axis in (1..self.axes).rev() {
-            let extent = word(&mut writer, WORDS + 5 * axis, class);
-            let [coordinate, quotient] = [(); 2].map(|()| writer.reg(class));
-            ptx!(writer, "rem.{u} {coordinate}, {rest}, {extent}");
-            ptx!(writer, "div.{u} {quotient}, {rest}, {extent}");
-            coordinates.push(coordinate);
-            rest = quotient;
-        }
-        if self.axes > 0 {
-            coordinates.push(rest);
-        }
-        coordinates.reverse();
-        let offset = |writer: &mut Writer, which: usize| {
-            let sum = writer.reg(class);
-            ptx!(writer, "mov.b{} {sum}, 0", if self.is_wide { 64 } else { 32 });
-            for (axis, coordinate) in coordinates.iter().enumerate() {
-                let stride = word(writer, WORDS + 5 * axis + 1 + which, class);
-                ptx!(writer, "mad.lo.{s} {sum}, {coordinate}, {stride}, {sum}");
-            }
-            let wide = writer.reg(Class::Long);
-            if self.is_wide {
-                ptx!(writer, "mov.b64 {wide}, {sum}");
-            } else {
-                ptx!(writer, "cvt.s64.s32 {wide}, {sum}");
-            }
-            wide
-        };
-        let [target, x, place] = [0, 1, 2].map(|which| offset(&mut writer, which));
-        for (register, base) in [target, x, place].into_iter().zip(&bases) {
+    fn text(&self) -> Result<String> {
+        let (writer, index) = (&mut Writer::default(), Index::new(self.is_wide));
+        let units = writer.word(0, index.class);
+        let [to, from, places, result, slices, stride] = writer.words(1);
+        let grid = Grid::new(writer, index);
+        grid.begin(writer, units);
+        grid.each(writer);
+        let mut offsets = Offsets::new(writer, index, grid.task, self.axes, (WORDS, 4));
+        offsets.coordinates.reverse();
+        let [target, x, place] = offsets.all(writer);
+        for (register, base) in [(target, to), (x, from), (place, places)] {
             ptx!(writer, "add.s64 {register}, {register}, {base}");
         }
-        let number = self.number(&mut writer, place, slices);
+        let number = self.number(writer, place, slices);
         if self.checked {
             let (bad, place, complement) =
-                (writer.reg(Class::Predicate), offset(&mut writer, 3), writer.reg(Class::Long));
+                (writer.reg(Class::Predicate), offsets.of(writer, 3), writer.reg(Class::Long));
             ptx!(writer, "setp.ge.u64 {bad}, {number}, {slices}");
             ptx!(writer, "not.b64 {complement}, {place}");
-            if let Some(result) = bases.get(3) {
-                ptx!(writer, "@{bad} red.global.max.u64 [{result}+0], {complement}");
-            }
+            ptx!(writer, "@{bad} red.global.max.u64 [{result}+0], {complement}");
             ptx!(writer, "selp.b64 {number}, 0, {number}, {bad}");
         }
         ptx!(writer, "mul.lo.s64 {number}, {number}, {stride}");
         ptx!(writer, "add.s64 {x}, {x}, {number}");
-        self.copy(&mut writer, target, x);
-        ptx!(writer, "add.{u} {index}, {index}, {step}");
-        ptx!(writer, "setp.lt.{u} {again}, {index}, {units}");
-        ptx!(writer, "@{again} bra LOOP");
-        writer.label("EXIT");
-        ptx!(writer, "ret");
-        let size = 8 * (WORDS + 5 * self.axes);
-        let body = writer.finish();
-        format!(
-            ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry expression(.param .align 8 .b8 args[{size}])\n{{\n\
-             // written 1 to 2, read 2 to 4\n{body}}}\n"
-        )
+        self.copy(writer, target, x);
+        grid.end(writer, units);
+        writer.module(&Parameter { words: WORDS + 5 * self.axes, written: 1, read: 2 })
     }
 
     /// The index, counted from the beginning, in 64 bits.
@@ -211,16 +133,9 @@ impl Key {
     }
 
     fn copy(&self, writer: &mut Writer, target: Reg, x: Reg) {
-        let (t, class, count) = match self.unit {
-            1 => ("u8", Class::Word, 1),
-            2 => ("u16", Class::Word, 1),
-            4 => ("u32", Class::Word, 1),
-            8 => ("u64", Class::Long, 1),
-            _ => ("u64", Class::Long, 2),
-        };
-        let registers: Vec<Reg> = (0..count).map(|_| writer.reg(class)).collect();
-        let list: Vec<String> = registers.iter().map(Reg::to_string).collect();
-        let (vector, list) = if count > 1 { (".v2", format!("{{{}}}", list.join(", "))) } else { ("", list.join("")) };
+        let (t, class) = (unsigned(self.unit), Class::for_size(self.unit));
+        let registers: Vec<Reg> = (0..self.unit.div_ceil(8)).map(|_| writer.reg(class)).collect();
+        let (vector, list) = joined(&registers);
         ptx!(writer, "ld.global{vector}.{t} {list}, [{x}+0]");
         ptx!(writer, "st.global{vector}.{t} [{target}+0], {list}");
     }
@@ -258,11 +173,8 @@ pub(super) fn enqueue(take: &Take, queue: &mut Enqueue<'_, Take>) -> Result<()> 
         }
     }
     let loaded = queue.plan::<Key>(which)?;
-    let blocks = units.div_ceil(BLOCK as usize).clamp(1, MOST_BLOCKS) as u32;
-    let config = LaunchConfig::from(LaunchDims { grid: (blocks, 1, 1), block: (BLOCK, 1, 1), shared: 0 });
-    let mut parameters = [arguments.as_mut_ptr().cast::<c_void>()];
-    // SAFETY: the kernel has one parameter, a block of as many words as the arguments. It reads and writes what the layouts reach,
+    // SAFETY: the kernel has as many words as the arguments. It reads and writes what the layouts reach,
     // which lies inside the operands (the check of the operation): an index that is out of range counts as 0, or the caller has
     // promised that there is none. The result has 8 bytes.
-    unsafe { loaded.0.launch(queue, &config, &mut parameters) }
+    unsafe { loaded.launch(queue, (blocks(units, BLOCK), BLOCK), &mut arguments) }
 }

@@ -8,21 +8,14 @@ use super::shape::Shape;
 use super::space::Space;
 use crate::core::buffer::AnySpan;
 use crate::core::element::DType;
-use crate::core::error::{Error, Result};
-use crate::core::launch::{LaunchConfig, LaunchDims};
-use crate::core::sync::Arc;
-use crate::engines::cuda::{Function, PlanBuilder};
+use crate::core::error::Result;
+use crate::engines::cuda::PlanBuilder;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Built, PlanKey};
 use crate::libraries::expressions::formula::Shared;
 use crate::libraries::expressions::low::Lane;
 use crate::libraries::expressions::low::lower::computed;
-use std::ffi::{CString, c_void};
-
-/// Threads of a block.
-const BLOCK: u32 = 256;
-/// Enough blocks to fill any GPU. A thread goes on to further groups.
-const MOST_BLOCKS: usize = 1 << 16;
+use crate::libraries::kernel::{BLOCK, Loaded, blocks, load};
 
 /// What a kernel depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -35,30 +28,16 @@ pub(super) struct Key {
     geometry: Geometry,
 }
 
-/// A loaded kernel.
-pub(super) struct Loaded {
-    kernel: Kernel,
-    function: Function,
-}
-
 impl PlanKey for Key {
-    type Plan = Loaded;
+    type Plan = Loaded<Kernel>;
 
-    fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
+    fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded<Kernel>>> {
         let recipe = Recipe::for_kind(self.kind, self.dtype)?;
         let after = self.finish.as_ref().map(|kept| &kept.0.expr);
         let own = self.kind.result(self.dtype);
         let result = after.map_or(own, |expr| expr.output_types().next().unwrap_or(own));
-        let kernel = Kernel::new(&recipe, &self.element.0.expr, after, result, &self.geometry)?;
-        let text =
-            CString::new(kernel.text()).map_err(|_| Error::library("internal error: a zero byte in a kernel"))?;
-        let (core, epoch) = (builder.core, builder.epoch);
-        let module = Arc::new(core.code.load_module(epoch, text.as_bytes_with_nul(), true)?);
-        let function = Function::find(core, epoch, &module, Kernel::ENTRY)?;
-        let function = function.ok_or_else(|| Error::library("internal error: a module without its kernel"))?;
-        // Code of a kernel, roughly: a word of 16 bytes for each line.
-        let bytes = 16 * kernel.text().lines().count() as u64;
-        Ok(Built { plan: Loaded { kernel, function }, bytes })
+        let (kernel, text) = Kernel::new(&recipe, &self.element.0.expr, after, result, &self.geometry)?;
+        load(text, kernel, builder)
     }
 }
 
@@ -140,13 +119,10 @@ pub(super) fn enqueue(reduce: &Reduce, queue: &mut Enqueue<'_, Reduce>) -> Resul
             Way::Threads { .. } => tasks,
             Way::Columns => tasks.div_ceil(COLUMNS).saturating_mul(BLOCK as usize),
         };
-        let blocks = threads.div_ceil(BLOCK as usize).clamp(1, MOST_BLOCKS) as u32;
-        let config = LaunchConfig::from(LaunchDims { grid: (blocks, 1, 1), block: (BLOCK, 1, 1), shared: 0 });
-        let mut parameters = [arguments.as_mut_ptr().cast::<c_void>()];
-        // SAFETY: the kernel has one parameter, a block of as many words as the arguments. It reads what the layouts reach, which
-        // lies inside the operands (the check of the operation), or accumulators in scratch memory, and writes the output, or as
-        // many accumulators as there is scratch memory for.
-        unsafe { loaded.function.launch(queue, &config, &mut parameters) }?;
+        // SAFETY: the kernel has as many words as the arguments. It reads what the layouts reach, which lies inside the operands (the
+        // check of the operation), or accumulators in scratch memory, and writes the output, or as many accumulators as there is
+        // scratch memory for.
+        unsafe { loaded.launch(queue, (blocks(threads, BLOCK), BLOCK), &mut arguments) }?;
         addresses = targets;
     }
     Ok(())

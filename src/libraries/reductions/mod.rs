@@ -64,6 +64,8 @@ mod host;
 mod kind;
 mod op;
 #[cfg(feature = "cuda")]
+mod parts;
+#[cfg(feature = "cuda")]
 mod ptx;
 mod recipe;
 pub(in crate::libraries) mod rows;

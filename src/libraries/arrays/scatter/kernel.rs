@@ -8,19 +8,16 @@ use crate::core::element::DType;
 use crate::core::error::Result;
 use crate::engines::cuda::PlanBuilder;
 use crate::engines::op::{Built, PlanKey};
-use crate::libraries::arrays::loaded::{Loaded, load};
-use crate::libraries::arrays::sort::kernel::{module, word};
-use crate::libraries::expressions::ptx::writer::{Class, Reg, Writer, ptx};
+use crate::libraries::kernel::{BLOCK, Class, Grid, Index, Loaded, Parameter, Reg, Writer, load, ptx, unsigned};
 use crate::libraries::reductions::folding::Folding;
 
-const THREADS: u32 = 256;
 const MOST_BLOCKS: usize = 1 << 20;
 /// The words: elements of slices, or of the target where the kernel walks; target, result; numbers, places, elements; the width of a slice, the slices, the numbers.
 pub(super) const WORDS: usize = 9;
 
 /// Blocks and threads.
 fn blocks(all: usize) -> (u32, u32) {
-    (all.div_ceil(THREADS as usize).min(MOST_BLOCKS) as u32, THREADS)
+    (all.div_ceil(BLOCK as usize).min(MOST_BLOCKS) as u32, BLOCK)
 }
 
 /// What the kernel depends on.
@@ -58,7 +55,7 @@ impl PlanKey for Key {
     type Plan = Loaded;
 
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
-        load(self.text()?, builder)
+        load(self.text()?, (), builder)
     }
 }
 
@@ -83,30 +80,20 @@ impl Key {
             return self.walk(kind);
         }
         let writer = &mut Writer::default();
-        let folding = self.combine.kind().map(|kind| Folding::new(writer, kind, self.dtype)).transpose()?;
-        let (folding, helpers) = folding.map_or((None, String::new()), |(folding, helpers)| (Some(folding), helpers));
-        let [all, target, result, keys, places, updates] = [0, 1, 2, 3, 4, 5].map(|at| word(writer, at));
-        let [width, slots, count] = [6, 7, 8].map(|at| word(writer, at));
-        let [block, threads, thread, grid] = [(); 4].map(|()| writer.reg(Class::Word));
-        ptx!(writer, "mov.u32 {block}, %ctaid.x");
-        ptx!(writer, "mov.u32 {threads}, %ntid.x");
-        ptx!(writer, "mov.u32 {thread}, %tid.x");
-        ptx!(writer, "mov.u32 {grid}, %nctaid.x");
-        let [task, stride, number, column, key, to, at] = [(); 7].map(|()| writer.reg(Class::Long));
-        ptx!(writer, "cvt.u64.u32 {at}, {thread}");
-        ptx!(writer, "mul.wide.u32 {task}, {block}, {threads}");
-        ptx!(writer, "add.u64 {task}, {task}, {at}");
-        ptx!(writer, "mul.wide.u32 {stride}, {grid}, {threads}");
-        let [beyond, again] = [(); 2].map(|()| writer.reg(Class::Predicate));
-        ptx!(writer, "setp.ge.u64 {beyond}, {task}, {all}");
-        ptx!(writer, "@{beyond} bra EXIT");
-        writer.label("ELEMENT");
+        let folding =
+            self.combine.kind().map(|kind| Folding::new(writer, kind, self.dtype, (true, true))).transpose()?;
+        let [all, target, result, keys, places, updates, width, slots, count] = writer.words(0);
+        let (grid, inside) = (Grid::new(writer, Index::WIDE), writer.reg(Class::Predicate));
+        let [number, column, key, to, at] = writer.regs(Class::Long);
+        grid.begin(writer, all);
+        grid.each(writer);
+        let task = grid.task;
         ptx!(writer, "div.u64 {number}, {task}, {width}");
         ptx!(writer, "rem.u64 {column}, {task}, {width}");
         ptx!(writer, "mad.lo.u64 {at}, {number}, 8, {keys}");
         ptx!(writer, "ld.global.u64 {key}, [{at}+0]");
-        ptx!(writer, "setp.lt.u64 {beyond}, {key}, {slots}");
-        ptx!(writer, "@{beyond} bra INSIDE");
+        ptx!(writer, "setp.lt.u64 {inside}, {key}, {slots}");
+        ptx!(writer, "@{inside} bra INSIDE");
         ptx!(writer, "mad.lo.u64 {at}, {number}, 8, {places}");
         ptx!(writer, "ld.global.u64 {at}, [{at}+0]");
         ptx!(writer, "not.b64 {at}, {at}");
@@ -122,13 +109,8 @@ impl Key {
             None => self.replace(writer, &work),
         }
         writer.label("NEXT");
-        ptx!(writer, "add.u64 {task}, {task}, {stride}");
-        ptx!(writer, "setp.lt.u64 {again}, {task}, {all}");
-        ptx!(writer, "@{again} bra ELEMENT");
-        writer.label("EXIT");
-        ptx!(writer, "ret");
-        let text = module(WORDS, "written 1 to 3, read 3 to 6", "", std::mem::take(writer));
-        Ok(text.replacen(".visible", &format!("{helpers}.visible"), 1))
+        grid.end(writer, all);
+        writer.module(&Parameter { words: WORDS, written: 2, read: 3 })
     }
 
     /// Goes on to `NEXT` if the neighbour of the number at `at` has the same key; `at` is inside.
@@ -158,15 +140,9 @@ impl Key {
         Self::unless_alike(writer, work, next);
         writer.label("WRITE");
         let from = self.update(writer, work, work.number);
-        let (t, class, count) = match self.dtype.size() {
-            1 => ("u8", Class::Word, 1),
-            2 => ("u16", Class::Word, 1),
-            4 => ("u32", Class::Word, 1),
-            8 => ("u64", Class::Long, 1),
-            _ => ("u64", Class::Long, 2),
-        };
-        for k in 0..count {
-            let value = writer.reg(class);
+        let size = self.dtype.size();
+        for k in 0..size.div_ceil(8) {
+            let (t, value) = (unsigned(size), writer.reg(Class::for_size(size)));
             ptx!(writer, "ld.global.{t} {value}, [{from}+{}]", 8 * k);
             ptx!(writer, "st.global.{t} [{}+{}], {value}", work.to, 8 * k);
         }

@@ -4,8 +4,7 @@
 
 use super::kernel::{Key, WORDS};
 use crate::core::error::Result;
-use crate::libraries::arrays::sort::kernel::{module, word};
-use crate::libraries::expressions::ptx::writer::{Class, Reg, Writer, ptx};
+use crate::libraries::kernel::{Class, Grid, Index, Parameter, Reg, Writer, ptx};
 use crate::libraries::reductions::ReductionKind;
 use crate::libraries::reductions::folding::Folding;
 
@@ -34,19 +33,10 @@ struct Work {
     column: Reg,
 }
 
-fn shared(class: Class) -> (&'static str, usize) {
-    match class {
-        Class::Single => ("f32", 4),
-        Class::Double => ("f64", 8),
-        Class::Long => ("b64", 8),
-        _ => ("b32", 4),
-    }
-}
-
 /// The number of the first of the sorted numbers that is not below `wanted`.
 fn search(writer: &mut Writer, work: &Work, wanted: Reg) -> Reg {
-    let [low, high, middle, key] = [(); 4].map(|()| writer.reg(Class::Long));
-    let [below, more] = [(); 2].map(|()| writer.reg(Class::Predicate));
+    let [low, high, middle, key] = writer.regs(Class::Long);
+    let [below, more] = writer.regs(Class::Predicate);
     ptx!(writer, "mov.b64 {low}, 0");
     ptx!(writer, "mov.b64 {high}, {}", work.count);
     let again = writer.fresh_label();
@@ -68,10 +58,9 @@ fn search(writer: &mut Writer, work: &Work, wanted: Reg) -> Reg {
 impl Key {
     pub(super) fn walk(&self, kind: ReductionKind) -> Result<String> {
         let writer = &mut Writer::default();
-        let (folding, helpers) = Folding::new(writer, kind, self.dtype)?;
-        let [all, target, result, keys, places, updates] = [0, 1, 2, 3, 4, 5].map(|at| word(writer, at));
-        let [width, slots, count] = [6, 7, 8].map(|at| word(writer, at));
-        let [block, thread, lane, warp, grid, base] = [(); 6].map(|()| writer.reg(Class::Word));
+        let folding = Folding::new(writer, kind, self.dtype, (true, true))?;
+        let [all, target, result, keys, places, updates, width, slots, count] = writer.words(0);
+        let [block, thread, lane, warp, grid, base] = writer.regs(Class::Word);
         ptx!(writer, "mov.u32 {block}, %ctaid.x");
         ptx!(writer, "mov.u32 {thread}, %tid.x");
         ptx!(writer, "mov.u32 {grid}, %nctaid.x");
@@ -79,41 +68,31 @@ impl Key {
         ptx!(writer, "shr.u32 {warp}, {thread}, 5");
         ptx!(writer, "mov.u32 {base}, tile");
         ptx!(writer, "mad.lo.u32 {base}, {warp}, {}, {base}", 8 * 32 * LOADS);
-        let [task, stride, slot, column, wide] = [(); 5].map(|()| writer.reg(Class::Long));
-        ptx!(writer, "cvt.u64.u32 {wide}, {warp}");
-        ptx!(writer, "mul.wide.u32 {task}, {block}, {WARPS}");
-        ptx!(writer, "add.u64 {task}, {task}, {wide}");
-        ptx!(writer, "mul.wide.u32 {stride}, {grid}, {WARPS}");
-        let again = writer.reg(Class::Predicate);
-        ptx!(writer, "setp.ge.u64 {again}, {task}, {all}");
-        ptx!(writer, "@{again} bra EXIT");
-        let work = Work { lane, base, keys, places, updates, width, count, column };
-        writer.label("ELEMENT");
+        let grid = Grid::of(writer, Index::WIDE, [block, grid], warp, &WARPS);
+        let ([slot, column], skip) = (writer.regs(Class::Long), writer.reg(Class::Predicate));
+        grid.begin(writer, all);
+        let (work, task) = (Work { lane, base, keys, places, updates, width, count, column }, grid.task);
+        grid.each(writer);
         ptx!(writer, "div.u64 {slot}, {task}, {width}");
         ptx!(writer, "mul.lo.u64 {column}, {slot}, {width}");
         ptx!(writer, "sub.u64 {column}, {task}, {column}");
         Self::refuse(writer, &work, task, (slots, result));
         let (begin, end) = Self::run(writer, &work, slot);
-        ptx!(writer, "setp.ge.u64 {again}, {begin}, {end}");
-        ptx!(writer, "@{again} bra NEXT");
+        ptx!(writer, "setp.ge.u64 {skip}, {begin}, {end}");
+        ptx!(writer, "@{skip} bra NEXT");
         let to = writer.reg(Class::Long);
         ptx!(writer, "mad.lo.u64 {to}, {task}, {}, {target}", self.dtype.size());
         let loaded = folding.load(writer, to);
         let own = folding.copy(writer, loaded);
         self.join_run(writer, &folding, &work, own, (begin, end));
-        ptx!(writer, "setp.ne.u32 {again}, {lane}, 0");
-        ptx!(writer, "@{again} bra NEXT");
+        ptx!(writer, "setp.ne.u32 {skip}, {lane}, 0");
+        ptx!(writer, "@{skip} bra NEXT");
         folding.store(writer, to, own);
         writer.label("NEXT");
         ptx!(writer, "bar.warp.sync 0xffffffff");
-        ptx!(writer, "add.u64 {task}, {task}, {stride}");
-        ptx!(writer, "setp.lt.u64 {again}, {task}, {all}");
-        ptx!(writer, "@{again} bra ELEMENT");
-        writer.label("EXIT");
-        ptx!(writer, "ret");
-        let tile = format!("\t.shared .align 8 .b8 tile[{}];\n", 8 * 32 * LOADS * WARPS as usize);
-        let text = module(WORDS, "written 1 to 3, read 3 to 6", &tile, std::mem::take(writer));
-        Ok(text.replacen(".visible", &format!("{helpers}.visible"), 1))
+        grid.end(writer, all);
+        writer.share(format_args!("tile"), 8, 8 * 32 * LOADS * WARPS as usize);
+        writer.module(&Parameter { words: WORDS, written: 2, read: 3 })
     }
 
     /// The first task says which place is the first one out of range.
@@ -150,7 +129,7 @@ impl Key {
     }
 
     fn join_run(&self, writer: &mut Writer, folding: &Folding, work: &Work, own: Reg, (begin, end): (Reg, Reg)) {
-        let [first, last, wide, number] = [(); 4].map(|()| writer.reg(Class::Long));
+        let [first, last, wide, number] = writer.regs(Class::Long);
         let more = writer.reg(Class::Predicate);
         ptx!(writer, "mov.b64 {first}, {begin}");
         ptx!(writer, "sub.u64 {last}, {end}, 1");
@@ -171,8 +150,8 @@ impl Key {
             ptx!(writer, "mad.lo.u64 {place}, {place}, {}, {}", self.dtype.size(), work.updates);
         }
         let values: Vec<Reg> = places.into_iter().map(|place| folding.load(writer, place)).collect();
-        let (kind, size) = shared(own.class());
-        let [to, from, left, count] = [(); 4].map(|()| writer.reg(Class::Word));
+        let (kind, size) = (own.class().bits(), own.class().size());
+        let [to, from, left, count] = writer.regs(Class::Word);
         ptx!(writer, "mad.lo.u32 {to}, {}, {size}, {}", work.lane, work.base);
         for (k, value) in values.into_iter().enumerate() {
             ptx!(writer, "st.shared.{kind} [{to}+{}], {value}", 32 * size * k);

@@ -5,15 +5,12 @@ use crate::core::error::Result;
 use crate::device::tensor::Layout;
 use crate::engines::cuda::PlanBuilder;
 use crate::engines::op::{Built, PlanKey};
-use crate::libraries::arrays::loaded::{Loaded, load};
-use crate::libraries::arrays::sort::kernel::keys::{class, key, memory};
-use crate::libraries::arrays::sort::kernel::{module, offsets, word};
+use crate::libraries::arrays::sort::kernel::keys::key;
 use crate::libraries::arrays::sort::order::Order;
-use crate::libraries::expressions::ptx::writer::{Class, Writer, ptx};
+use crate::libraries::kernel::{
+    BLOCK, Class, Grid, Index, Loaded, Offsets, Parameter, Writer, blocks, load, ptx, push_axes, unsigned,
+};
 
-/// Threads of a block.
-pub(super) const THREADS: u32 = 256;
-const MOST_BLOCKS: usize = 1 << 16;
 /// The words before those of the axes: values; places; vector, values; the vector's length and step.
 const WORDS: usize = 6;
 
@@ -29,7 +26,7 @@ impl PlanKey for Key {
     type Plan = Loaded;
 
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
-        load(self.text(), builder)
+        load(self.text()?, (), builder)
     }
 }
 
@@ -46,40 +43,26 @@ pub(super) fn launch(search: &Search, [places, sorted, values]: [u64; 3]) -> Res
     let step = if n > 1 { search.sorted.strides().first().copied().unwrap_or(0) * size } else { 0 };
     let mut words = vec![output.len() as u64, at(places, output, 8), at(sorted, &search.sorted, size)];
     words.extend([at(values, input, size), n as u64, step as u64]);
-    for axis in 0..output.rank() {
-        let stride = |layout: &Layout, size: isize| layout.strides().get(axis).copied().unwrap_or(0) * size;
-        words.push(output.extents().get(axis).copied().unwrap_or(1) as u64);
-        words.extend([stride(output, 8) as u64, stride(input, size) as u64]);
-    }
-    let grid = output.len().div_ceil(THREADS as usize).min(MOST_BLOCKS) as u32;
+    push_axes(&mut words, &[(output, 8), (input, order.size)]);
+    let grid = blocks(output.len(), BLOCK);
     Ok(Some((Key { order, right: search.right, axes: output.rank() }, grid, words)))
 }
 
 impl Key {
-    pub(super) fn text(&self) -> String {
+    pub(super) fn text(&self) -> Result<String> {
         let writer = &mut Writer::default();
         let (size, bits) = (self.order.size, if self.order.size > 4 { 64 } else { 32 });
-        let [count, places, sorted, values, len, step] = [0, 1, 2, 3, 4, 5].map(|at| word(writer, at));
-        let [block, threads, thread, grid] = [(); 4].map(|()| writer.reg(Class::Word));
-        ptx!(writer, "mov.u32 {block}, %ctaid.x");
-        ptx!(writer, "mov.u32 {threads}, %ntid.x");
-        ptx!(writer, "mov.u32 {thread}, %tid.x");
-        ptx!(writer, "mov.u32 {grid}, %nctaid.x");
-        let [task, stride, low, high, middle, at] = [(); 6].map(|()| writer.reg(Class::Long));
-        ptx!(writer, "cvt.u64.u32 {at}, {thread}");
-        ptx!(writer, "mul.wide.u32 {task}, {block}, {threads}");
-        ptx!(writer, "add.u64 {task}, {task}, {at}");
-        ptx!(writer, "mul.wide.u32 {stride}, {grid}, {threads}");
-        let [there, is_before, again] = [(); 3].map(|()| writer.reg(Class::Predicate));
-        ptx!(writer, "setp.ge.u64 {there}, {task}, {count}");
-        ptx!(writer, "@{there} bra EXIT");
-        writer.label("VALUE");
-        let mut found = offsets(writer, task, self.axes, WORDS, 2).into_iter();
-        let (to, from) = (found.next().unwrap_or(at), found.next().unwrap_or(at));
+        let [count, places, sorted, values, len, step] = writer.words(0);
+        let grid = Grid::new(writer, Index::WIDE);
+        let [low, high, middle, at] = writer.regs(Class::Long);
+        let [is_before, again] = writer.regs(Class::Predicate);
+        grid.begin(writer, count);
+        grid.each(writer);
+        let [to, from] = Offsets::new(writer, Index::WIDE, grid.task, self.axes, (WORDS, 2)).all(writer);
         ptx!(writer, "add.s64 {to}, {to}, {places}");
         ptx!(writer, "add.s64 {from}, {from}, {values}");
-        let [value, element] = [(); 2].map(|()| writer.reg(class(size)));
-        ptx!(writer, "ld.global.{} {value}, [{from}]", memory(size));
+        let [value, element] = writer.regs(Class::for_size(size));
+        ptx!(writer, "ld.global.{} {value}, [{from}]", unsigned(size));
         let own = key(writer, self.order, value);
         ptx!(writer, "mov.b64 {low}, 0");
         ptx!(writer, "mov.b64 {high}, {len}");
@@ -89,7 +72,7 @@ impl Key {
         ptx!(writer, "add.u64 {middle}, {low}, {high}");
         ptx!(writer, "shr.u64 {middle}, {middle}, 1");
         ptx!(writer, "mad.lo.s64 {at}, {middle}, {step}, {sorted}");
-        ptx!(writer, "ld.global.{} {element}, [{at}]", memory(size));
+        ptx!(writer, "ld.global.{} {element}, [{at}]", unsigned(size));
         let other = key(writer, self.order, element);
         let compare = if self.right { "le" } else { "lt" };
         ptx!(writer, "setp.{compare}.u{bits} {is_before}, {other}, {own}");
@@ -100,11 +83,7 @@ impl Key {
         ptx!(writer, "@{again} bra HALVE");
         writer.label("FOUND");
         ptx!(writer, "st.global.u64 [{to}], {low}");
-        ptx!(writer, "add.u64 {task}, {task}, {stride}");
-        ptx!(writer, "setp.lt.u64 {again}, {task}, {count}");
-        ptx!(writer, "@{again} bra VALUE");
-        writer.label("EXIT");
-        ptx!(writer, "ret");
-        module(WORDS + 3 * self.axes, "written 1 to 2, read 2 to 4", "", std::mem::take(writer))
+        grid.end(writer, count);
+        writer.module(&Parameter { words: WORDS + 3 * self.axes, written: 1, read: 2 })
     }
 }

@@ -116,7 +116,7 @@ impl Op for Search {
         let Some((_, grid, mut words)) = super::kernel::launch(self, at)? else { return Ok(()) };
         let loaded = queue.plan::<super::kernel::Key>(0)?;
         // SAFETY: the words are the kernel's; it reads what the layouts reach, which lies inside the operands, and writes each place.
-        unsafe { loaded.launch(queue, (grid, super::kernel::THREADS), &mut words) }
+        unsafe { loaded.launch(queue, (grid, crate::libraries::kernel::BLOCK), &mut words) }
     }
 
     #[cfg(not(feature = "cuda"))]

@@ -1,10 +1,11 @@
 //! The kernel on the machine for PTX, and the host half.
 
-use super::kernel::{THREADS, launch};
+use super::kernel::launch;
 use super::op::{Search, halves};
 use crate::core::element::DType;
 use crate::device::tensor::Layout;
 use crate::engines::ptx::{Area, Checks, PtxModule, Shape};
+use crate::libraries::kernel::BLOCK;
 
 #[test]
 fn the_kernel_equals_the_host_half() {
@@ -51,8 +52,8 @@ fn the_kernel_equals_the_host_half() {
             Area::read("sorted", &bytemuck::cast_slice(&spread_words)[..spread.len()]),
             Area::read("values", &bytemuck::cast_slice(&wanted_words)[..wanted.len()]),
         ];
-        let module = PtxModule::new(&key.text()).unwrap();
-        let shape = Shape::new([grid, 1, 1], [THREADS, 1, 1], 0);
+        let module = PtxModule::new(&key.text().unwrap()).unwrap();
+        let shape = Shape::new([grid, 1, 1], [BLOCK, 1, 1], 0);
         module.launch("expression", shape, bytemuck::cast_slice(&words), areas, Checks::ALL, &|_| ()).unwrap();
         assert_eq!(machine, host, "{search:?}");
         let before = |key: &u64, own: u64| order.key(*key) < own || (search.right && order.key(*key) == own);

@@ -7,13 +7,13 @@ use crate::core::error::Result;
 use crate::engines::cuda::PlanBuilder;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Built, PlanKey};
-use crate::libraries::arrays::loaded::{Loaded, load};
+use crate::libraries::kernel::{Loaded, load};
 
 impl PlanKey for Key {
     type Plan = Loaded;
 
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
-        load(self.text(), builder)
+        load(self.text()?, (), builder)
     }
 }
 
@@ -30,7 +30,7 @@ pub(super) fn enqueue(sort: &Sort, queue: &mut Enqueue<'_, Sort>) -> Result<()> 
     let steps = steps(sort, [x, values, indices], &mut |bytes| queue.scratch(bytes))?;
     for (k, mut step) in steps.into_iter().enumerate() {
         let loaded = queue.plan::<Key>(k)?;
-        // SAFETY: the kernel has one parameter, a block of as many words as the step has. It reads what the layout of the operand
+        // SAFETY: the kernel has as many words as the step. It reads what the layout of the operand
         // reaches, which lies inside (the check of the operation), and writes the operands and scratch memory of the sizes in
         // `plan.rs`, each place once.
         unsafe { loaded.launch(queue, (step.grid, step.threads), &mut step.words) }?;

@@ -6,6 +6,7 @@ use super::op::Sort;
 use super::order::Order;
 use crate::core::error::{Error, Result};
 use crate::device::tensor::Layout;
+use crate::libraries::kernel::push_axes;
 
 /// A launch.
 pub(super) struct Step {
@@ -105,15 +106,8 @@ impl Sorting<'_> {
 
     /// The words of the axes.
     fn shape(&self, words: &mut Vec<u64>, places: &[&Place]) {
-        for axis in 0..self.axes() {
-            let extents = self.lines.layouts.first().map(Layout::extents).unwrap_or_default();
-            words.push(extents.get(axis).copied().unwrap_or(1) as u64);
-            for place in places {
-                let strides = self.lines.layouts.get(place.layout).map(Layout::strides).unwrap_or_default();
-                let stride = strides.get(axis).copied().unwrap_or(0);
-                words.push(stride.wrapping_mul(place.unit) as u64);
-            }
-        }
+        let of = |place: &&Place| Some((self.lines.layouts.get(place.layout)?, place.unit as usize));
+        push_axes(words, &places.iter().filter_map(of).collect::<Vec<_>>());
     }
 
     /// Sorts tiles of lines and keeps the first elements of each, until a line is one tile.

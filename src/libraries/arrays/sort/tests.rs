@@ -119,7 +119,7 @@ fn machine(sort: &Sort, x: &[u8], modules: &mut HashMap<String, PtxModule>) -> (
     let all = all.unwrap();
     let last = all.len().saturating_sub(1);
     for (k, step) in all.into_iter().enumerate() {
-        let text = step.key.text();
+        let text = step.key.text().unwrap();
         let module = modules
             .entry(text)
             .or_insert_with_key(|text| PtxModule::new(text).unwrap_or_else(|fault| panic!("{fault} in\n{text}")));

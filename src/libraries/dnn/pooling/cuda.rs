@@ -2,37 +2,19 @@
 
 use super::kernel::{Argument, Key, write};
 use super::op::Pooling;
-use crate::core::error::{Error, Result};
-use crate::core::launch::{LaunchConfig, LaunchDims};
-use crate::core::sync::Arc;
+use crate::core::error::Result;
 use crate::device::tensor::{Layout, fused};
-use crate::engines::cuda::{Function, PlanBuilder};
+use crate::engines::cuda::PlanBuilder;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Built, PlanKey};
-use std::ffi::{CString, c_void};
-
-/// Threads of a block.
-const BLOCK: u32 = 256;
-const MOST_BLOCKS: usize = 1 << 16;
-
-/// A loaded kernel.
-pub(super) struct Loaded {
-    function: Function,
-    arguments: Vec<Argument>,
-}
+use crate::libraries::kernel::{BLOCK, Loaded, Words, blocks, load};
 
 impl PlanKey for Key {
-    type Plan = Loaded;
+    type Plan = Loaded<Words<Argument>>;
 
-    fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
-        let (text, arguments) = write(self);
-        let bytes = 16 * text.lines().count() as u64;
-        let text = CString::new(text).map_err(|_| Error::library("internal error: a zero byte in a kernel"))?;
-        let (core, epoch) = (builder.core, builder.epoch);
-        let module = Arc::new(core.code.load_module(epoch, text.as_bytes_with_nul(), true)?);
-        let function = Function::find(core, epoch, &module, c"expression")?;
-        let function = function.ok_or_else(|| Error::library("internal error: a module without its kernel"))?;
-        Ok(Built { plan: Loaded { function, arguments }, bytes })
+    fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded<Words<Argument>>>> {
+        let (text, words) = write(self)?;
+        load(text, words, builder)
     }
 }
 
@@ -115,11 +97,8 @@ pub(super) fn enqueue(op: &Pooling, queue: &mut Enqueue<'_, Pooling>) -> Result<
         Argument::After(d) => axis(d, |axis| axis.after) as u64,
     };
     let loaded = queue.plan::<Key>(0)?;
-    let mut arguments: Vec<u64> = loaded.arguments.iter().map(word).collect();
-    let blocks = units.div_ceil(BLOCK as usize).clamp(1, MOST_BLOCKS) as u32;
-    let config = LaunchConfig::from(LaunchDims { grid: (blocks, 1, 1), block: (BLOCK, 1, 1), shared: 0 });
-    let mut parameters = [arguments.as_mut_ptr().cast::<c_void>()];
-    // SAFETY: the kernel has one parameter, a block of as many words as the arguments. It reads what the layouts reach, which lies
-    // inside the operands (the check of the operation), and writes as many elements as the targets have.
-    unsafe { loaded.function.launch(queue, &config, &mut parameters) }
+    let mut arguments = loaded.kernel.values(word);
+    // SAFETY: the kernel has as many words as the arguments. It reads what the layouts reach, which lies inside the operands (the check
+    // of the operation), and writes as many elements as the targets have.
+    unsafe { loaded.launch(queue, (blocks(units, BLOCK), BLOCK), &mut arguments) }
 }

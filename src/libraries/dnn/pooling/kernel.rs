@@ -2,9 +2,10 @@
 
 use super::op::{Divide, Pass};
 use crate::core::element::DType;
+use crate::core::error::Result;
 use crate::libraries::expressions::low::lower::{computed, stored};
 use crate::libraries::expressions::low::{Instr, Lane, LowOp};
-use crate::libraries::expressions::ptx::writer::{Class, Reg, Writer, ptx};
+use crate::libraries::kernel::{Class, Grid, Index, Parameter, Reg, Words, Writer, ptx};
 use std::fmt::Display;
 
 /// What a kernel depends on.
@@ -44,18 +45,12 @@ pub(super) enum Argument {
     After(usize),
 }
 
-/// The entry point, and the words of its parameter.
-pub(super) fn write(key: &Key) -> (String, Vec<Argument>) {
+/// The module, and the words of its parameter.
+pub(super) fn write(key: &Key) -> Result<(String, Words<Argument>)> {
     let mut text = Text::new(key);
     text.write();
-    let (written, read) = (key.targets(), key.sources());
-    let size = 8 * text.arguments.len();
-    let operands = format!("// written 1 to {}, read {} to {}", 1 + written, 1 + written, 1 + written + read);
-    let body = text.writer.finish();
-    let head = ".version 7.0\n.target sm_70\n.address_size 64\n";
-    let entry =
-        format!("{head}.visible .entry expression(.param .align 8 .b8 args[{size}])\n{{\n{operands}\n{body}}}\n");
-    (entry, text.arguments)
+    let parameter = Parameter { words: text.words.len(), written: key.targets(), read: key.sources() };
+    Ok((text.writer.module(&parameter)?, text.words))
 }
 
 impl Key {
@@ -91,104 +86,64 @@ pub(super) struct Taken {
 pub(super) struct Text<'k> {
     pub(super) key: &'k Key,
     pub(super) writer: Writer,
-    pub(super) arguments: Vec<Argument>,
-    pub(super) class: Class,
-    pub(super) u: &'static str,
-    pub(super) s: &'static str,
-    pub(super) b: &'static str,
+    words: Words<Argument>,
+    pub(super) index: Index,
     pub(super) memory: Lane,
     pub(super) lane: Lane,
 }
 
 impl<'k> Text<'k> {
     fn new(key: &'k Key) -> Self {
-        let (class, u, s, b) = match key.is_wide {
-            true => (Class::Long, "u64", "s64", "b64"),
-            false => (Class::Word, "u32", "s32", "b32"),
-        };
         let (memory, lane) = (stored(key.dtype), computed(key.dtype));
-        Text { key, writer: Writer::default(), arguments: Vec::new(), class, u, s, b, memory, lane }
+        let (writer, words, index) = (Writer::default(), Words::new(), Index::new(key.is_wide));
+        Text { key, writer, words, index, memory, lane }
     }
 
-    /// A word of the arguments; the first time it gets a place there.
     pub(super) fn word(&mut self, argument: Argument, class: Class) -> Reg {
-        let at = self.arguments.iter().position(|known| *known == argument).unwrap_or(self.arguments.len());
-        if at == self.arguments.len() {
-            self.arguments.push(argument);
-        }
-        let register = self.writer.reg(class);
-        let t = if class == Class::Long { "u64" } else { "u32" };
-        ptx!(self.writer, "ld.param.{t} {register}, [args+{}]", 8 * at);
-        register
+        self.words.read(&mut self.writer, argument, class)
     }
 
     pub(super) fn number(&mut self, argument: Argument) -> Reg {
-        self.word(argument, self.class)
+        self.word(argument, self.index.class)
     }
 
     /// An instruction on signed numbers.
     pub(super) fn signed(&mut self, name: &str, a: impl Display, b: impl Display) -> Reg {
-        let result = self.writer.reg(self.class);
-        ptx!(self.writer, "{name}.{} {result}, {a}, {b}", self.s);
+        let result = self.writer.reg(self.index.class);
+        ptx!(self.writer, "{name}.{} {result}, {a}, {b}", self.index.s);
         result
     }
 
     /// `a * b + c`.
     pub(super) fn product(&mut self, a: Reg, b: Reg, c: impl Display) -> Reg {
-        let result = self.writer.reg(self.class);
-        ptx!(self.writer, "mad.lo.{} {result}, {a}, {b}, {c}", self.s);
+        let result = self.writer.reg(self.index.class);
+        ptx!(self.writer, "mad.lo.{} {result}, {a}, {b}, {c}", self.index.s);
         result
     }
 
     pub(super) fn long(&mut self, x: Reg) -> Reg {
-        if self.key.is_wide {
-            return x;
-        }
-        let long = self.writer.reg(Class::Long);
-        ptx!(self.writer, "cvt.s64.s32 {long}, {x}");
-        long
+        self.index.long(&mut self.writer, x)
     }
 
     fn write(&mut self) {
         let units = self.number(Argument::Units);
         let targets: Vec<Reg> = (0..self.key.targets()).map(|k| self.word(Argument::Target(k), Class::Long)).collect();
         let sources: Vec<Reg> = (0..self.key.sources()).map(|k| self.word(Argument::Source(k), Class::Long)).collect();
-        let [block, threads, thread, grid] = [(); 4].map(|()| self.writer.reg(Class::Word));
-        ptx!(self.writer, "mov.u32 {block}, %ctaid.x");
-        ptx!(self.writer, "mov.u32 {threads}, %ntid.x");
-        ptx!(self.writer, "mov.u32 {thread}, %tid.x");
-        ptx!(self.writer, "mov.u32 {grid}, %nctaid.x");
-        let [index, step] = [(); 2].map(|()| self.writer.reg(self.class));
-        if self.key.is_wide {
-            let wide = self.writer.reg(Class::Long);
-            ptx!(self.writer, "cvt.u64.u32 {wide}, {thread}");
-            ptx!(self.writer, "mul.wide.u32 {index}, {block}, {threads}");
-            ptx!(self.writer, "add.u64 {index}, {index}, {wide}");
-            ptx!(self.writer, "mul.wide.u32 {step}, {grid}, {threads}");
-        } else {
-            ptx!(self.writer, "mad.lo.u32 {index}, {block}, {threads}, {thread}");
-            ptx!(self.writer, "mul.lo.u32 {step}, {grid}, {threads}");
-        }
-        let [beyond, again] = [(); 2].map(|()| self.writer.reg(Class::Predicate));
-        ptx!(self.writer, "setp.ge.{} {beyond}, {index}, {units}", self.u);
-        ptx!(self.writer, "@{beyond} bra EXIT");
-        self.writer.label("LOOP");
-        let sums = self.element(index, &sources);
-        self.store(index, &targets, &sums);
-        ptx!(self.writer, "add.{} {index}, {index}, {step}", self.u);
-        ptx!(self.writer, "setp.lt.{} {again}, {index}, {units}", self.u);
-        ptx!(self.writer, "@{again} bra LOOP");
-        self.writer.label("EXIT");
-        ptx!(self.writer, "ret");
+        let grid = Grid::new(&mut self.writer, self.index);
+        grid.begin(&mut self.writer, units);
+        grid.each(&mut self.writer);
+        let sums = self.element(grid.task, &sources);
+        self.store(grid.task, &targets, &sums);
+        grid.end(&mut self.writer, units);
     }
 
     /// The last coordinate of a number, and the number of the others.
     fn split(&mut self, rest: Reg, extent: Argument) -> (Reg, Reg) {
         let extent = self.number(extent);
-        let [coordinate, quotient] = [(); 2].map(|()| self.writer.reg(self.class));
-        ptx!(self.writer, "div.{} {quotient}, {rest}, {extent}", self.u);
+        let [coordinate, quotient] = self.writer.regs(self.index.class);
+        ptx!(self.writer, "div.{} {quotient}, {rest}, {extent}", self.index.u);
         let back = self.signed("mul.lo", quotient, extent);
-        ptx!(self.writer, "sub.{} {coordinate}, {rest}, {back}", self.u);
+        ptx!(self.writer, "sub.{} {coordinate}, {rest}, {back}", self.index.u);
         (coordinate, quotient)
     }
 
@@ -266,8 +221,8 @@ impl<'k> Text<'k> {
             }
         };
         let [at, left] = [first, count].map(|x| {
-            let own = self.writer.reg(self.class);
-            ptx!(self.writer, "mov.{} {own}, {x}", self.b);
+            let own = self.writer.reg(self.index.class);
+            ptx!(self.writer, "mov.{} {own}, {x}", self.index.b);
             own
         });
         let addresses: Vec<Reg> = outside.addresses.clone();
@@ -279,7 +234,7 @@ impl<'k> Text<'k> {
         let [begin, next, end] = [(); 3].map(|()| self.writer.fresh_label());
         let none = self.writer.reg(Class::Predicate);
         self.writer.label(&begin);
-        ptx!(self.writer, "setp.le.{} {none}, {left}, 0", self.s);
+        ptx!(self.writer, "setp.le.{} {none}, {left}, 0", self.index.s);
         ptx!(self.writer, "@{none} bra {end}");
         if back && self.key.dilated {
             self.skip(d, coordinate, at, &next);
@@ -297,13 +252,13 @@ impl<'k> Text<'k> {
             ptx!(self.writer, "add.s64 {address}, {address}, {step}");
         }
         match back || !self.key.dilated {
-            true => ptx!(self.writer, "add.{} {at}, {at}, 1", self.s),
+            true => ptx!(self.writer, "add.{} {at}, {at}, 1", self.index.s),
             false => {
                 let dilation = self.number(Argument::Dilation(d));
-                ptx!(self.writer, "add.{} {at}, {at}, {dilation}", self.s);
+                ptx!(self.writer, "add.{} {at}, {at}, {dilation}", self.index.s);
             }
         }
-        ptx!(self.writer, "sub.{} {left}, {left}, 1", self.s);
+        ptx!(self.writer, "sub.{} {left}, {left}, 1", self.index.s);
         ptx!(self.writer, "bra {begin}");
         self.writer.label(&end);
     }

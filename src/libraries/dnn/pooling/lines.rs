@@ -2,7 +2,7 @@
 
 use super::kernel::{Argument, Text};
 use super::op::Divide;
-use crate::libraries::expressions::ptx::writer::{Class, Reg, ptx};
+use crate::libraries::kernel::{Class, Reg, ptx};
 
 impl Text<'_> {
     /// A number, at least 0, over the dilation, rounded up.
@@ -32,8 +32,8 @@ impl Text<'_> {
             [Argument::Stride(d), Argument::Before(d), Argument::Window(d)].map(|argument| self.number(argument));
         let start = self.signed("mul.lo", o, stride);
         let start = self.signed("sub", start, before);
-        let lacking = self.writer.reg(self.class);
-        ptx!(self.writer, "neg.{} {lacking}, {start}", self.s);
+        let lacking = self.writer.reg(self.index.class);
+        ptx!(self.writer, "neg.{} {lacking}, {start}", self.index.s);
         let lacking = self.signed("max", lacking, 0);
         let skipped = self.over_dilation(d, lacking);
         let end = self.until(d, input, start, window);
@@ -102,7 +102,7 @@ impl Text<'_> {
         let within = self.signed("sub", far, start);
         let rest = self.signed("rem", within, dilation);
         let between = self.writer.reg(Class::Predicate);
-        ptx!(self.writer, "setp.ne.{} {between}, {rest}, 0", self.s);
+        ptx!(self.writer, "setp.ne.{} {between}, {rest}, 0", self.index.s);
         ptx!(self.writer, "@{between} bra {next}");
     }
 }

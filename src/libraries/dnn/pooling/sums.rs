@@ -5,7 +5,7 @@ use super::op::{Divide, Pass};
 use crate::core::element::DType;
 use crate::libraries::expressions::low::{Instr, Lane, LowOp};
 use crate::libraries::expressions::ptx::body::{arithmetic, bits, memory};
-use crate::libraries::expressions::ptx::writer::{Class, Reg, ptx};
+use crate::libraries::kernel::{Class, Reg, ptx};
 
 impl Text<'_> {
     pub(super) fn sums(&mut self) -> Sums {
@@ -88,7 +88,7 @@ impl Text<'_> {
         let ahead = self.writer.reg(Class::Predicate);
         ptx!(self.writer, "setp.gt.{t} {ahead}, {wide}, {}", sums.wide);
         if self.lane.is_float() {
-            let [is_nan, known] = [(); 2].map(|()| self.writer.reg(Class::Predicate));
+            let [is_nan, known] = self.writer.regs(Class::Predicate);
             ptx!(self.writer, "setp.nan.{t} {is_nan}, {wide}, {wide}");
             ptx!(self.writer, "setp.num.{t} {known}, {}, {}", sums.wide, sums.wide);
             ptx!(self.writer, "and.pred {is_nan}, {is_nan}, {known}");
@@ -109,7 +109,7 @@ impl Text<'_> {
     /// A number over a count of 64 bits.
     pub(super) fn quotient(&mut self, x: Reg, places: Reg) -> Reg {
         let t = arithmetic(self.lane);
-        let [count, result] = [(); 2].map(|()| self.writer.reg(Class::for_lane(self.lane)));
+        let [count, result] = self.writer.regs(Class::for_lane(self.lane));
         ptx!(self.writer, "cvt.rn.{t}.s64 {count}, {places}");
         ptx!(self.writer, "div.rn.{t} {result}, {x}, {count}");
         result

@@ -1,8 +1,8 @@
 //! The operations as instructions.
 
-use super::writer::{Class, Reg, Writer, ptx};
 use super::{far, remainder};
 use crate::libraries::expressions::low::{Instr, Lane, LowOp};
+use crate::libraries::kernel::{Class, Reg, Writer, ptx};
 
 /// The type of a load or a store.
 pub(in crate::libraries) fn memory(lane: Lane) -> &'static str {
@@ -34,6 +34,18 @@ pub(in crate::libraries) fn bits(lane: Lane) -> &'static str {
 /// Bits of the sign, of all but the sign, and of a computed NaN.
 fn masks(lane: Lane) -> [&'static str; 2] {
     if lane == Lane::F64 { ["0x8000000000000000", "0x7fffffffffffffff"] } else { ["0x80000000", "0x7fffffff"] }
+}
+
+impl Class {
+    /// The registers of a lane.
+    pub(in crate::libraries) fn for_lane(lane: Lane) -> Self {
+        match lane {
+            Lane::F32 => Class::Single,
+            Lane::F64 => Class::Double,
+            Lane::I64 | Lane::U64 => Class::Long,
+            _ => Class::Word,
+        }
+    }
 }
 
 impl Writer {
@@ -99,7 +111,7 @@ impl Writer {
             LowOp::Reinterpret => self.moved(lane, a),
             LowOp::WidenF16 => {
                 let (half, wide) = (self.reg(Class::Half), self.reg(Class::Single));
-                let [up, bits] = [(); 2].map(|()| self.reg(Class::Word));
+                let [up, bits] = self.regs(Class::Word);
                 // The compiler (CUDA 13.0, for all GPUs from sm_80 on) takes the 1 of `selp 1, 0` for the number 1 when a half of
                 // these bits is widened, not for the smallest half. Not so behind shifts.
                 ptx!(self, "shl.b32 {up}, {a}, 16");
@@ -121,7 +133,7 @@ impl Writer {
                 self.unless_nan(Lane::U16, "f32", a, word, "0x7fff")
             }
             LowOp::NarrowBf16 => {
-                let [word, odd, rounded] = [(); 3].map(|()| self.reg(Class::Word));
+                let [word, odd, rounded] = self.regs(Class::Word);
                 ptx!(self, "mov.b32 {word}, {a}");
                 ptx!(self, "shr.u32 {odd}, {word}, 16");
                 ptx!(self, "and.b32 {odd}, {odd}, 1");
@@ -192,7 +204,7 @@ impl Writer {
     /// By 0 and by -1 the divisor is 1, and the result is corrected; so no instruction has an undefined result.
     fn quotient(&mut self, is_division: bool, lane: Lane, a: Reg, b: Reg) -> Reg {
         let (t, bits, class) = (arithmetic(lane), bits(lane), Class::for_lane(lane));
-        let [is_zero, is_minus] = [(); 2].map(|()| self.reg(Class::Predicate));
+        let [is_zero, is_minus] = self.regs(Class::Predicate);
         let mut divisor = self.reg(class);
         ptx!(self, "setp.eq.{t} {is_zero}, {b}, 0");
         ptx!(self, "selp.{bits} {divisor}, 1, {b}, {is_zero}");
@@ -223,7 +235,7 @@ impl Writer {
         let unequal = self.simple(&format!("{}.{t}", if is_min { "min" } else { "max" }), lane, &[a, b]);
         // Of equal operands only zeros differ, in the sign.
         let word = if lane == Lane::F64 { Class::Long } else { Class::Word };
-        let [x, y, joined] = [(); 3].map(|()| self.reg(word));
+        let [x, y, joined] = self.regs(word);
         let (equal, zero) = (self.reg(Class::Predicate), self.reg(class));
         ptx!(self, "setp.eq.{t} {equal}, {a}, {b}");
         ptx!(self, "mov.{bits} {x}, {a}");
@@ -260,7 +272,7 @@ impl Writer {
     fn copysign(&mut self, lane: Lane, a: Reg, b: Reg) -> Reg {
         let (bits, word) = (bits(lane), if lane == Lane::F64 { Class::Long } else { Class::Word });
         let [sign_mask, size_mask] = masks(lane);
-        let [size, sign, joined] = [(); 3].map(|()| self.reg(word));
+        let [size, sign, joined] = self.regs(word);
         let result = self.reg(Class::for_lane(lane));
         ptx!(self, "mov.{bits} {size}, {a}");
         ptx!(self, "and.{bits} {size}, {size}, {size_mask}");

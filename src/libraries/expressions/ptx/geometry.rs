@@ -1,9 +1,10 @@
 //! What a kernel has to know of its operands, and what it is told at each launch.
 
+use super::formula::uniform;
 use crate::core::element::DType;
 use crate::device::tensor::Layout;
 use crate::libraries::expressions::ir::Expr;
-use crate::libraries::expressions::low::{Low, Uniform};
+use crate::libraries::expressions::low::Low;
 use crate::libraries::expressions::nest::Nest;
 use crate::libraries::expressions::scalar::Scalar;
 
@@ -143,21 +144,7 @@ impl Launch<'_> {
                 let stride = strides.get(axis).copied().unwrap_or_default() * group(axis) as isize;
                 (stride * self.size(operand).unwrap_or(1) as isize) as u64
             }
-            Argument::Uniform(k) => match low.uniforms().get(usize::from(k)) {
-                Some((Uniform::Parameter(k, part), lane)) => {
-                    let [re, im] = self.scalars.get(usize::from(*k)).map_or([0; 2], |scalar| scalar.words());
-                    let bits = if *part == 0 { re } else { im };
-                    // Registers hold narrow signed integers with their sign.
-                    match (lane.is_signed(), lane.size()) {
-                        (true, 1) => bits as i8 as u64,
-                        (true, 2) => bits as i16 as u64,
-                        _ => bits,
-                    }
-                }
-                Some((Uniform::Extent(axis), _)) => self.nest.extents.get(usize::from(*axis)).map_or(0, |n| *n as u64),
-                Some((Uniform::Constant(bits), _)) => *bits,
-                None => 0,
-            },
+            Argument::Uniform(k) => uniform(low, k, self.scalars, &self.nest.extents),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! The groups of elements that a thread moves at once: loads and stores of them, and what is there of the last one.
 
-use super::body::arithmetic;
+use super::body::memory;
 use super::entry::Entry;
 use super::geometry::{Access, Argument};
-use super::writer::{Class, Reg, ptx};
 use crate::core::element::DType;
+use crate::libraries::expressions::low::lower::stored;
 use crate::libraries::expressions::low::{Lane, LowOp};
+use crate::libraries::kernel::{Class, Index, Reg, joined, ptx};
 
 /// A group of an operand that is moved.
 struct Transfer {
@@ -29,11 +30,11 @@ pub(super) struct Tail {
 impl Entry<'_> {
     /// Whether the group is full and aligned, and which of its elements are there.
     pub(super) fn tail(&mut self, index: Reg, aligned: Reg, elements: Option<Reg>) -> Tail {
-        let (class, u, _) = self.index();
+        let Index { class, u, .. } = self.index;
         let is_aligned = self.writer.reg(Class::Predicate);
         ptx!(self.writer, "setp.ne.u32 {is_aligned}, {aligned}, 0");
         let Some(elements) = elements else { return Tail { full: is_aligned, there: Vec::new() } };
-        let [first, left] = [(); 2].map(|()| self.writer.reg(class));
+        let [first, left] = self.writer.regs(class);
         ptx!(self.writer, "mul.lo.{u} {first}, {index}, {}", self.geometry.vector);
         ptx!(self.writer, "sub.{u} {left}, {elements}, {first}");
         let full = self.writer.reg(Class::Predicate);
@@ -49,19 +50,7 @@ impl Entry<'_> {
 
     /// The parts of an operand's elements, as they lie in memory: lane, and number for each element.
     fn parts(dtype: DType) -> (Lane, usize) {
-        let lane = match dtype.part() {
-            DType::F32 => Lane::F32,
-            DType::F64 => Lane::F64,
-            DType::I8 => Lane::I8,
-            DType::I16 => Lane::I16,
-            DType::Bool | DType::U8 | DType::F8E4M3 | DType::F8E5M2 => Lane::U8,
-            DType::U16 | DType::F16 | DType::Bf16 => Lane::U16,
-            DType::I32 => Lane::I32,
-            DType::U32 => Lane::U32,
-            DType::I64 => Lane::I64,
-            _ => Lane::U64,
-        };
-        (lane, if dtype.is_complex() { 2 } else { 1 })
+        (stored(dtype), if dtype.is_complex() { 2 } else { 1 })
     }
 
     /// How many parts of an operand one instruction may move.
@@ -175,16 +164,8 @@ impl Entry<'_> {
     /// One instruction: the parts from number `at` on.
     fn access(&mut self, op: &str, lane: Lane, address: Reg, at: usize, regs: &[Reg], guard: Option<Reg>) {
         let guard = guard.map(|guard| format!("@{guard} ")).unwrap_or_default();
-        let t = match lane {
-            Lane::I8 => "s8",
-            Lane::I16 => "s16",
-            Lane::U8 => "u8",
-            Lane::U16 => "u16",
-            _ => arithmetic(lane),
-        };
-        let vector = if regs.len() > 1 { format!(".v{}", regs.len()) } else { String::new() };
-        let list: Vec<String> = regs.iter().map(Reg::to_string).collect();
-        let list = if regs.len() > 1 { format!("{{{}}}", list.join(", ")) } else { list.join("") };
+        let t = memory(lane);
+        let (vector, list) = joined(regs);
         let place = format!("[{address}+{}]", at * lane.size());
         if op == "ld" {
             ptx!(self.writer, "{guard}ld.global{vector}.{t} {list}, {place}");

@@ -4,7 +4,7 @@
 //! contraction, no flush of subnormals. A [`Geometry`] (`geometry.rs`) is what a kernel has to know of the operands' layouts,
 //! and a [`Launch`] gives its arguments. A kernel is good for all launches of the same geometry. `entry.rs` writes the
 //! loop and the index, `groups.rs` loads and stores, `body.rs` the operations, `remainder.rs` and `far.rs` those that are
-//! functions; `writer.rs` holds registers and text.
+//! functions, `formula.rs` formulas within other kernels. `libraries/kernel` holds registers and text.
 //!
 //! # Where PTX differs from the rules
 //! - `min` and `max` drop a NaN, but the order of zeros is not said for all types: equal operands are joined by bits.
@@ -17,75 +17,43 @@
 pub(in crate::libraries) mod body;
 mod entry;
 mod far;
+pub(in crate::libraries) mod formula;
 mod geometry;
 mod groups;
 mod remainder;
 #[cfg(test)]
 mod tests;
-pub(in crate::libraries) mod writer;
 
 pub(super) use geometry::{Geometry, Launch};
 
 use super::ir::Expr;
-use super::low::{Calls, Lane, Low, LowOp, lower};
+use super::low::{Calls, Low, lower};
 use crate::core::error::Result;
+use crate::core::sync::Arc;
+use crate::libraries::kernel::Words;
 use geometry::Argument;
 
-/// A kernel as text.
+/// A kernel: what its launches have to know.
 #[derive(Debug)]
 pub(super) struct Kernel {
-    text: String,
-    arguments: Vec<Argument>,
+    pub(super) geometry: Arc<Geometry>,
+    words: Words<Argument>,
     low: Low,
 }
 
 impl Kernel {
-    /// The name of the entry point.
-    pub(super) const ENTRY: &'static std::ffi::CStr = c"expression";
-
-    /// Writes the kernel for an expression and a geometry of it.
+    /// Writes the kernel for an expression and a geometry of it: a whole module.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if the arguments exceed 4 KiB.
-    pub(super) fn new(expr: &Expr, geometry: &Geometry) -> Result<Self> {
+    pub(super) fn new(expr: &Expr, geometry: &Arc<Geometry>) -> Result<(Self, String)> {
         let low = lower(expr, Calls::Expand);
-        let (entry, arguments) = entry::write("expression", expr, &low, geometry)?;
-        let mut kernel = Kernel { text: String::new(), arguments, low };
-        let helpers = helpers(&[&kernel.low]);
-        kernel.text = format!(".version 7.0\n.target sm_70\n.address_size 64\n{helpers}{entry}");
-        Ok(kernel)
-    }
-
-    /// The text, a whole module.
-    pub(super) fn text(&self) -> &str {
-        &self.text
+        let (text, words) = entry::write(expr, &low, geometry)?;
+        Ok((Kernel { geometry: geometry.clone(), words, low }, text))
     }
 
     /// The arguments of a launch: the words of the one parameter.
     pub(super) fn arguments(&self, launch: &Launch<'_>) -> Vec<u64> {
-        self.arguments.iter().map(|argument| launch.word(argument, &self.low)).collect()
+        self.words.values(|word| launch.word(word, &self.low))
     }
-}
-
-/// The functions that an entry point of these expressions calls, each once.
-pub(in crate::libraries) fn helpers(lows: &[&Low]) -> String {
-    let mut seen: Vec<(LowOp, Lane)> = Vec::new();
-    let mut text = String::new();
-    for instr in lows.iter().flat_map(|low| low.instrs()) {
-        let key = (instr.op, instr.lane);
-        let is_helped = match instr.op {
-            LowOp::Rem => instr.lane.is_float(),
-            LowOp::Far(_) => true,
-            _ => false,
-        };
-        if !is_helped || seen.contains(&key) {
-            continue;
-        }
-        seen.push(key);
-        text += &match instr.op {
-            LowOp::Far(function) => far::function(function, instr.lane),
-            _ => remainder::function(instr.lane),
-        };
-    }
-    text
 }

@@ -4,22 +4,20 @@
 //! reduced by the smaller one's, until the exponents are equal. The result is scaled back by a product with a power of
 //! two, or two of them, which are exact: a remainder is a multiple of the smaller operand's unit.
 
-use super::writer::{Class, Reg, Writer, ptx};
 use crate::libraries::expressions::low::Lane;
+use crate::libraries::kernel::{Class, Reg, Writer, ptx};
 
 /// Calls the function for a lane.
 pub(super) fn call(writer: &mut Writer, lane: Lane, a: Reg, b: Reg) -> Reg {
-    let (t, class) = if lane == Lane::F64 { ("f64", Class::Double) } else { ("f32", Class::Single) };
+    let (t, class, text) =
+        if lane == Lane::F64 { ("f64", Class::Double, DOUBLE) } else { ("f32", Class::Single, SINGLE) };
     let result = writer.reg(class);
     ptx!(writer, "call.uni ({result}), rem_{t}, ({a}, {b})");
+    writer.function(format!("rem_{t}"), || text.to_owned());
     result
 }
 
-/// The function for a lane. Single precision is computed in double, where all of its values are normal.
-pub(super) fn function(lane: Lane) -> String {
-    if lane == Lane::F64 { DOUBLE.into() } else { SINGLE.into() }
-}
-
+/// Single precision is computed in double, where all of its values are normal.
 const SINGLE: &str = "\
 .func (.reg .f32 %result) rem_f32(.reg .f32 %x, .reg .f32 %y)
 {

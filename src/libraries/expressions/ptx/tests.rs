@@ -11,7 +11,7 @@ fn text<I: Symbols>(layout: &Layout, f: impl FnOnce(I) -> Vec<crate::libraries::
     let outputs: Vec<Layout> = expr.outputs().iter().map(|_| layout.clone()).collect();
     let inputs: Vec<&Layout> = expr.inputs().iter().map(|_| layout).collect();
     let nest = Nest::new(expr, &outputs, &inputs).unwrap();
-    Kernel::new(expr, &Geometry::new(expr, &nest)).unwrap().text().to_owned()
+    Kernel::new(expr, &Arc::new(Geometry::new(expr, &nest))).unwrap().1
 }
 
 type Pair = (Symbol<f32>, Symbol<f32>);

@@ -6,38 +6,23 @@
 use super::elements::Chain;
 use super::geometry::COLUMNS;
 use super::task::Task;
-use super::text::{Regs, Text};
+use super::text::Text;
 use crate::libraries::expressions::low::Lane;
 use crate::libraries::expressions::ptx::body::memory;
-use crate::libraries::expressions::ptx::writer::{Class, Reg, ptx};
+use crate::libraries::kernel::{Class, Index, Reg, Thread, ptx};
+use crate::libraries::reductions::parts::Regs;
 use crate::libraries::reductions::space::CHAINS;
 
 /// Warps of a block.
 const WARPS: usize = 8;
 
-/// Where a thread is in its grid.
-pub(super) struct Thread {
-    pub(super) block: Reg,
-    pub(super) grid: Reg,
-    pub(super) thread: Reg,
-    pub(super) lane: Reg,
-}
-
 impl Text<'_> {
-    /// The memory that a block shares.
-    pub(super) fn shared_memory(&self) -> String {
-        let of = |(k, lane): (usize, Lane)| {
-            format!("\t.shared .align 8 .b8 parts_{k}[{}];\n", WARPS * COLUMNS * lane.size())
-        };
-        self.slots.iter().map(|slot| slot.lane).enumerate().map(of).collect()
-    }
-
     /// The loop over tasks. All threads of a block go round as often.
-    pub(super) fn columns(&mut self, place: &Thread, tasks: Reg, targets: &[Reg], bases: &[Reg]) {
-        let (class, u, _) = self.index();
+    pub(super) fn columns(&mut self, place: &Thread, of_warp: Reg, tasks: Reg, targets: &[Reg], bases: &[Reg]) {
+        let Index { class, u, .. } = self.index;
         let warp = self.writer.reg(Class::Word);
         ptx!(self.writer, "shr.u32 {warp}, {}, 5", place.thread);
-        let [first, step, last, lane] = [(); 4].map(|()| self.writer.reg(class));
+        let [first, step, last, lane] = self.writer.regs(class);
         for (to, from) in [(first, place.block), (step, place.grid)] {
             match self.geometry.is_wide {
                 true => ptx!(self.writer, "mul.wide.u32 {to}, {from}, {COLUMNS}"),
@@ -45,16 +30,16 @@ impl Text<'_> {
             }
         }
         match self.geometry.is_wide {
-            true => ptx!(self.writer, "cvt.u64.u32 {lane}, {}", place.lane),
-            false => ptx!(self.writer, "mov.b32 {lane}, {}", place.lane),
+            true => ptx!(self.writer, "cvt.u64.u32 {lane}, {of_warp}"),
+            false => ptx!(self.writer, "mov.b32 {lane}, {of_warp}"),
         }
         ptx!(self.writer, "sub.{u} {last}, {tasks}, 1");
         self.bind_uniforms();
         self.writer.label("LOOP");
-        let [beyond, valid, other] = [(); 3].map(|()| self.writer.reg(Class::Predicate));
+        let [beyond, valid, other] = self.writer.regs(Class::Predicate);
         ptx!(self.writer, "setp.ge.{u} {beyond}, {first}, {tasks}");
         ptx!(self.writer, "@{beyond} bra EXIT");
-        let [number, own] = [(); 2].map(|()| self.writer.reg(class));
+        let [number, own] = self.writer.regs(class);
         ptx!(self.writer, "add.{u} {number}, {first}, {lane}");
         ptx!(self.writer, "setp.lt.{u} {valid}, {number}, {tasks}");
         // A lane beyond the last task computes that, too, and does not write it.
@@ -65,6 +50,7 @@ impl Text<'_> {
         let at = self.writer.reg(Class::Word);
         for (k, (lane, part)) in lanes.iter().zip(&parts).enumerate() {
             let address = self.writer.reg(Class::Word);
+            self.writer.share(format_args!("parts_{k}"), 8, WARPS * COLUMNS * lane.size());
             ptx!(self.writer, "mov.u32 {address}, parts_{k}");
             ptx!(self.writer, "mad.lo.u32 {address}, {}, {}, {address}", place.thread, lane.size());
             ptx!(self.writer, "st.shared.{} [{address}+0], {part}", memory(*lane));
@@ -76,7 +62,7 @@ impl Text<'_> {
         let mut all: Vec<Regs> = vec![Vec::new(); WARPS];
         for (k, lane) in lanes.iter().enumerate() {
             ptx!(self.writer, "mov.u32 {at}, parts_{k}");
-            ptx!(self.writer, "mad.lo.u32 {at}, {}, {}, {at}", place.lane, lane.size());
+            ptx!(self.writer, "mad.lo.u32 {at}, {of_warp}, {}, {at}", lane.size());
             for (w, regs) in all.iter_mut().enumerate() {
                 let part = self.writer.reg(Class::for_lane(*lane));
                 ptx!(self.writer, "ld.shared.{} {part}, [{at}+{}]", memory(*lane), w * COLUMNS * lane.size());

@@ -4,7 +4,8 @@ use super::super::recipe::Recipe;
 use super::super::space::{CHAINS, Space};
 use super::{Program, Programs};
 use crate::libraries::expressions::Scalar;
-use crate::libraries::expressions::low::{Lane, Uniform};
+use crate::libraries::expressions::low::lower::computed;
+use crate::libraries::expressions::ptx::formula::{in_register, uniform};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How a group is treated.
@@ -176,33 +177,13 @@ impl Launch<'_> {
                 let values = if is_empty { &self.recipe.empty } else { &self.recipe.identity };
                 let words = values.get(k).map_or([0; 2], |scalar| scalar.words());
                 let bits = words.get(part).copied().unwrap_or(0);
-                let lane = values.get(k).map(|s| crate::libraries::expressions::low::lower::computed(s.dtype()));
-                lane.map_or(bits, |lane| in_register(lane, bits))
+                values.get(k).map_or(bits, |scalar| in_register(computed(scalar.dtype()), bits))
             }
             Argument::Count => self.count,
             Argument::Uniform(program, k) => {
                 let scalars = if program == Program::After { self.finish_scalars } else { self.scalars };
-                match programs.get(program).uniforms().get(usize::from(k)) {
-                    Some((Uniform::Parameter(k, part), lane)) => {
-                        let [re, im] = scalars.get(usize::from(*k)).map_or([0; 2], |scalar| scalar.words());
-                        in_register(*lane, if *part == 0 { re } else { im })
-                    }
-                    Some((Uniform::Extent(axis), _)) => {
-                        self.extents.get(usize::from(*axis)).copied().unwrap_or(0) as u64
-                    }
-                    Some((Uniform::Constant(bits), _)) => *bits,
-                    None => 0,
-                }
+                uniform(programs.get(program), k, scalars, self.extents)
             }
         }
-    }
-}
-
-/// Registers hold narrow signed integers with their sign.
-pub(in super::super) fn in_register(lane: Lane, bits: u64) -> u64 {
-    match (lane.is_signed(), lane.size()) {
-        (true, 1) => bits as i8 as u64,
-        (true, 2) => bits as i16 as u64,
-        _ => bits,
     }
 }

@@ -18,14 +18,14 @@ mod tree;
 
 #[doc(hidden)]
 pub use geometry::THREADS_FROM;
-pub(super) use geometry::{COLUMNS, Geometry, Launch, Way, in_register};
+pub(super) use geometry::{COLUMNS, Geometry, Launch, Way};
 
 use super::recipe::Recipe;
 use crate::core::element::DType;
 use crate::core::error::Result;
 use crate::libraries::expressions::ir::Expr;
 use crate::libraries::expressions::low::{Calls, Low, lower, lower_as};
-use crate::libraries::expressions::ptx::helpers;
+use crate::libraries::kernel::Words;
 use geometry::Argument;
 
 /// The number of an expression of a kernel.
@@ -60,29 +60,19 @@ impl Programs {
     }
 
     pub(super) fn get(&self, program: Program) -> &Low {
-        let [element, step, join, finish, after] = &self.0;
-        match program {
-            Program::Element => element,
-            Program::Step => step,
-            Program::Join => join,
-            Program::Finish => finish,
-            Program::After => after,
-        }
+        let [first, ..] = &self.0;
+        self.0.get(program as usize).unwrap_or(first)
     }
 }
 
-/// A kernel as text.
+/// A kernel: what its launches have to know.
 pub(super) struct Kernel {
-    text: String,
-    arguments: Vec<Argument>,
+    words: Words<Argument>,
     pub(super) programs: Programs,
 }
 
 impl Kernel {
-    /// The name of the entry point.
-    pub(super) const ENTRY: &'static std::ffi::CStr = c"expression";
-
-    /// Writes the kernel of a level.
+    /// Writes the kernel of a level: a whole module.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if the arguments exceed 4 KiB.
@@ -92,21 +82,14 @@ impl Kernel {
         after: Option<&Expr>,
         result: DType,
         geometry: &Geometry,
-    ) -> Result<Self> {
+    ) -> Result<(Self, String)> {
         let programs = Programs::new(recipe, element, after, geometry);
-        let (entry, arguments) = text::write(recipe, element, &programs, result, geometry)?;
-        let helpers = helpers(&programs.0.iter().collect::<Vec<_>>());
-        let text = format!(".version 7.0\n.target sm_70\n.address_size 64\n{helpers}{entry}");
-        Ok(Kernel { text, arguments, programs })
-    }
-
-    /// The text, a whole module.
-    pub(super) fn text(&self) -> &str {
-        &self.text
+        let (text, words) = text::write(recipe, element, &programs, result, geometry)?;
+        Ok((Kernel { words, programs }, text))
     }
 
     /// The arguments of a launch: the words of the one parameter.
     pub(super) fn arguments(&self, launch: &Launch<'_>) -> Vec<u64> {
-        self.arguments.iter().map(|argument| launch.word(argument, &self.programs)).collect()
+        self.words.values(|word| launch.word(word, &self.programs))
     }
 }

@@ -1,40 +1,30 @@
 //! What all kernels have: arguments, the loop over tasks, expressions, results.
 
+use super::super::parts::{Part, Regs, canonical, find, parts};
 use super::super::recipe::Recipe;
-use super::columns::Thread;
 use super::geometry::{Argument, Geometry, Way};
 use super::task::Task;
 use super::{Program, Programs};
 use crate::core::element::DType;
-use crate::core::error::{Error, Result};
+use crate::core::error::Result;
 use crate::libraries::expressions::ir::Expr;
+use crate::libraries::expressions::low::LowOp;
 use crate::libraries::expressions::low::lower::{computed, stored};
-use crate::libraries::expressions::low::{Lane, LowOp, Uniform};
 use crate::libraries::expressions::ptx::body::memory;
-use crate::libraries::expressions::ptx::writer::{Class, Reg, Writer, ptx};
-
-/// The largest size of the arguments of a kernel.
-const MAX_ARGUMENTS: usize = 4096;
-
-/// A part of an operand in memory.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
-    pub(super) operand: usize,
-    pub(super) part: usize,
-    pub(super) lane: Lane,
-}
-
-/// The registers of accumulators, of elements, of results: one for each part.
-pub(super) type Regs = Vec<Reg>;
+use crate::libraries::expressions::ptx::formula;
+use crate::libraries::kernel::{Class, Grid, Index, Parameter, Reg, Thread, Words, Writer, ptx};
 
 pub(super) struct Text<'a> {
     pub(super) recipe: &'a Recipe,
     pub(super) element: &'a Expr,
     pub(super) programs: &'a Programs,
     pub(super) geometry: &'a Geometry,
+    /// The type of numbers and offsets.
+    pub(super) index: Index,
     pub(super) writer: Writer,
-    arguments: Vec<Argument>,
-    uniforms: Vec<((Program, u16), Reg)>,
+    pub(super) words: Words<Argument>,
+    /// Of each program.
+    uniforms: Vec<Regs>,
     /// The parts of accumulators.
     pub(super) slots: Vec<Part>,
     /// The parts of the operands that are loaded.
@@ -45,22 +35,14 @@ pub(super) struct Text<'a> {
     result: DType,
 }
 
-fn parts(types: impl Iterator<Item = DType>, lane: fn(DType) -> Lane) -> Vec<Part> {
-    let of = |(operand, dtype): (usize, DType)| {
-        let count = if dtype.is_complex() { 2 } else { 1 };
-        (0..count).map(move |part| Part { operand, part, lane: lane(dtype) })
-    };
-    types.enumerate().flat_map(of).collect()
-}
-
-/// The entry point, and the words of its parameter.
+/// The module, and the words of its parameter.
 pub(super) fn write(
     recipe: &Recipe,
     element: &Expr,
     programs: &Programs,
     result: DType,
     geometry: &Geometry,
-) -> Result<(String, Vec<Argument>)> {
+) -> Result<(String, Words<Argument>)> {
     let slots = parts(recipe.accumulators.iter().copied(), computed);
     let loads: Vec<Part> = if geometry.is_leaf {
         let used = |part: &Part| {
@@ -78,8 +60,9 @@ pub(super) fn write(
         element,
         programs,
         geometry,
+        index: Index::new(geometry.is_wide),
         writer: Writer::default(),
-        arguments: Vec::new(),
+        words: Words::new(),
         uniforms: Vec::new(),
         slots,
         loads,
@@ -88,86 +71,38 @@ pub(super) fn write(
         result,
     };
     text.write();
-    let size = 8 * text.arguments.len();
-    if size > MAX_ARGUMENTS {
-        let what = format!(
-            "axes that do not continue each other: their strides and the numbers take {size} bytes, but a kernel takes \
-             {MAX_ARGUMENTS}; `contiguous` makes copies of less axes"
-        );
-        return Err(Error::invalid("formula", what));
-    }
-    // Which words of the arguments are addresses; the first one counts tasks.
     let written = if geometry.is_last { 1 } else { text.slots.len() };
-    let operands = format!("// written 1 to {}, read {} to {}", 1 + written, 1 + written, 1 + written + in_memory);
-    let shared = if geometry.way == Way::Columns { text.shared_memory() } else { String::new() };
-    let body = text.writer.finish();
-    let text_of =
-        format!(".visible .entry expression(.param .align 8 .b8 args[{size}])\n{{\n{operands}\n{shared}{body}}}\n");
-    Ok((text_of, text.arguments))
+    let parameter = Parameter { words: text.words.len(), written, read: in_memory };
+    Ok((text.writer.module(&parameter)?, text.words))
 }
 
 impl Text<'_> {
-    /// The type of numbers and offsets.
-    pub(super) fn index(&self) -> (Class, &'static str, &'static str) {
-        if self.geometry.is_wide { (Class::Long, "u64", "s64") } else { (Class::Word, "u32", "s32") }
-    }
-
-    /// Reads a word of the arguments; the first time it gets a place there.
     pub(super) fn argument(&mut self, argument: Argument, class: Class) -> Reg {
-        let at = self.arguments.iter().position(|known| *known == argument).unwrap_or(self.arguments.len());
-        if at == self.arguments.len() {
-            self.arguments.push(argument);
-        }
-        let register = self.writer.reg(class);
-        let t = match class {
-            Class::Long => "u64",
-            Class::Single => "f32",
-            Class::Double => "f64",
-            _ => "u32",
-        };
-        ptx!(self.writer, "ld.param.{t} {register}, [args+{}]", 8 * at);
-        register
+        self.words.read(&mut self.writer, argument, class)
     }
 
     fn write(&mut self) {
-        let (class, u, _) = self.index();
         // The words whose places are fixed.
-        let tasks = self.argument(Argument::Tasks, class);
+        let (index, tasks) = (self.index, self.argument(Argument::Tasks, self.index.class));
         let written = if self.geometry.is_last { 1 } else { self.slots.len() };
         let targets: Regs = (0..written).map(|k| self.argument(Argument::Target(k), Class::Long)).collect();
         let bases: Regs = (0..self.walks).map(|k| self.argument(Argument::Base(k), Class::Long)).collect();
-        let [block, threads, thread, grid] = [(); 4].map(|()| self.writer.reg(Class::Word));
-        ptx!(self.writer, "mov.u32 {block}, %ctaid.x");
-        ptx!(self.writer, "mov.u32 {threads}, %ntid.x");
-        ptx!(self.writer, "mov.u32 {thread}, %tid.x");
-        ptx!(self.writer, "mov.u32 {grid}, %nctaid.x");
+        let place @ Thread { thread, threads, .. } = Thread::new(&mut self.writer);
         let lane = self.writer.reg(Class::Word);
         ptx!(self.writer, "and.b32 {lane}, {thread}, 31");
         if self.geometry.way == Way::Columns {
-            return self.columns(&Thread { block, grid, thread, lane }, tasks, &targets, &bases);
+            return self.columns(&place, lane, tasks, &targets, &bases);
         }
-        let [number, step] = [(); 2].map(|()| self.writer.reg(class));
         let is_warps = matches!(self.geometry.way, Way::Warps { .. });
         if is_warps {
             ptx!(self.writer, "shr.u32 {thread}, {thread}, 5");
             ptx!(self.writer, "shr.u32 {threads}, {threads}, 5");
         }
-        if self.geometry.is_wide {
-            let wide = self.writer.reg(Class::Long);
-            ptx!(self.writer, "cvt.u64.u32 {wide}, {thread}");
-            ptx!(self.writer, "mul.wide.u32 {number}, {block}, {threads}");
-            ptx!(self.writer, "add.u64 {number}, {number}, {wide}");
-            ptx!(self.writer, "mul.wide.u32 {step}, {grid}, {threads}");
-        } else {
-            ptx!(self.writer, "mad.lo.u32 {number}, {block}, {threads}, {thread}");
-            ptx!(self.writer, "mul.lo.u32 {step}, {grid}, {threads}");
-        }
-        let [beyond, again] = [(); 2].map(|()| self.writer.reg(Class::Predicate));
-        ptx!(self.writer, "setp.ge.{u} {beyond}, {number}, {tasks}");
-        ptx!(self.writer, "@{beyond} bra EXIT");
+        let grid = Grid::of(&mut self.writer, index, [place.block, place.grid], thread, &threads);
+        grid.begin(&mut self.writer, tasks);
         self.bind_uniforms();
-        self.writer.label("LOOP");
-        let task = self.task(number, &bases);
+        grid.each(&mut self.writer);
+        let task = self.task(grid.task, &bases);
         let own = match self.geometry.way {
             Way::Warps { .. } => self.warp(&task, lane),
             Way::Threads { chains } => self.thread(&task, chains),
@@ -180,24 +115,17 @@ impl Text<'_> {
             first
         });
         self.store(&task, &targets, own, writes);
-        ptx!(self.writer, "add.{u} {number}, {number}, {step}");
-        ptx!(self.writer, "setp.lt.{u} {again}, {number}, {tasks}");
-        ptx!(self.writer, "@{again} bra LOOP");
-        self.writer.label("EXIT");
-        ptx!(self.writer, "ret");
+        grid.end(&mut self.writer, tasks);
     }
 
     /// Numbers that are the same for all elements.
     pub(super) fn bind_uniforms(&mut self) {
-        let programs = self.programs;
         for program in [Program::Element, Program::Step, Program::Join, Program::Finish, Program::After] {
-            for (k, (uniform, lane)) in (0..).zip(programs.get(program).uniforms()) {
-                let register = match uniform {
-                    Uniform::Constant(bits) => self.writer.constant(*lane, *bits),
-                    _ => self.argument(Argument::Uniform(program, k), Class::for_lane(*lane)),
-                };
-                self.uniforms.push(((program, k), register));
-            }
+            let words = &mut self.words;
+            let own = formula::uniforms(&mut self.writer, self.programs.get(program), &mut |writer, k, class| {
+                words.read(writer, Argument::Uniform(program, k), class)
+            });
+            self.uniforms.push(own);
         }
     }
 
@@ -208,40 +136,16 @@ impl Text<'_> {
         input: &dyn Fn(usize, usize) -> Option<Reg>,
         position: &dyn Fn(u8) -> Option<Reg>,
     ) -> Regs {
-        let low = self.programs.get(program);
-        let mut values: Regs = Vec::with_capacity(low.instrs().len());
-        for instr in low.instrs() {
-            let found = match instr.op {
-                LowOp::Input(k, part) => input(k.into(), part.into()),
-                LowOp::Position(axis) => position(axis),
-                LowOp::Uniform(k) => {
-                    self.uniforms.iter().find(|(key, _)| *key == (program, k)).map(|(_, register)| *register)
-                }
-                _ => {
-                    let first = values.first().copied();
-                    let args = instr.args.map(|value| values.get(value as usize).copied().or(first));
-                    // Operands come before it.
-                    let args = args.map(|arg| arg.unwrap_or_else(|| self.writer.reg(Class::Word)));
-                    Some(self.writer.operation(instr, args))
-                }
-            };
-            // What is not there is used by nothing.
-            let register = found.unwrap_or_else(|| self.writer.reg(Class::for_lane(instr.lane)));
-            values.push(register);
-        }
-        low.outputs().iter().flatten().filter_map(|value| values.get(*value as usize).copied()).collect()
+        let uniforms = self.uniforms.get(program as usize).map(Vec::as_slice).unwrap_or_default();
+        formula::run(&mut self.writer, self.programs.get(program), uniforms, input, position)
     }
 
     /// The accumulators of two.
     pub(super) fn join(&mut self, own: &[Reg], other: &[Reg]) -> Regs {
         let (slots, accumulators) = (self.slots.clone(), self.recipe.accumulators.len());
-        let find = |operand: usize, part: usize, of: &[Reg]| {
-            let at = slots.iter().position(|slot| (slot.operand, slot.part) == (operand, part))?;
-            of.get(at).copied()
-        };
         let input = |k: usize, part: usize| match k.checked_sub(accumulators) {
-            None => find(k, part, own),
-            Some(k) => find(k, part, other),
+            None => find(&slots, own, k, part),
+            Some(k) => find(&slots, other, k, part),
         };
         self.run(Program::Join, &input, &|_| None)
     }
@@ -250,20 +154,14 @@ impl Text<'_> {
     pub(super) fn store(&mut self, task: &Task, targets: &[Reg], own: Regs, writes: Option<Reg>) {
         let guard = writes.map(|guard| format!("@{guard} ")).unwrap_or_default();
         if !self.geometry.is_last {
-            let lanes: Vec<Lane> = self.slots.iter().map(|slot| slot.lane).collect();
-            for ((lane, target), register) in lanes.into_iter().zip(targets).zip(own) {
-                let [offset, address] = [(); 2].map(|()| self.writer.reg(Class::Long));
-                if self.geometry.is_wide {
-                    ptx!(self.writer, "mul.lo.u64 {offset}, {}, {}", task.number, lane.size());
-                } else {
-                    ptx!(self.writer, "mul.wide.u32 {offset}, {}, {}", task.number, lane.size());
-                }
-                ptx!(self.writer, "add.s64 {address}, {target}, {offset}");
+            for ((slot, target), register) in self.slots.iter().zip(targets).zip(own) {
+                let lane = slot.lane;
+                let address = self.index.element(&mut self.writer, *target, task.number, lane.size());
                 ptx!(self.writer, "{guard}st.global.{} [{address}+0], {register}", memory(lane));
             }
             return;
         }
-        let own = self.canonical(own);
+        let own = canonical(&mut self.writer, &self.slots, &own);
         let mut results = self.finish(&own);
         if !self.programs.get(Program::After).instrs().is_empty() {
             let before = results;
@@ -277,22 +175,10 @@ impl Text<'_> {
         }
     }
 
-    /// Accumulators are computed: a NaN has the one pattern.
-    fn canonical(&mut self, own: Regs) -> Regs {
-        let lanes: Vec<Lane> = self.slots.iter().map(|slot| slot.lane).collect();
-        own.into_iter().zip(lanes).map(|(own, lane)| self.writer.canonical(lane, own)).collect()
-    }
-
     fn finish(&mut self, own: &[Reg]) -> Regs {
         let (slots, accumulators) = (self.slots.clone(), self.recipe.accumulators.len());
         let count = self.recipe.count.map(|dtype| self.argument(Argument::Count, Class::for_lane(computed(dtype))));
-        let input = |k: usize, part: usize| {
-            if k >= accumulators {
-                return count;
-            }
-            let at = slots.iter().position(|slot| (slot.operand, slot.part) == (k, part))?;
-            own.get(at).copied()
-        };
+        let input = |k: usize, part: usize| if k >= accumulators { count } else { find(&slots, own, k, part) };
         self.run(Program::Finish, &input, &|_| None)
     }
 }

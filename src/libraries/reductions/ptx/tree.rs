@@ -1,11 +1,12 @@
 //! Two of the ways through a group.
 
+use super::super::parts::{Regs, halves, keep, registers};
 use super::super::space::CHAINS;
 use super::Program;
 use super::elements::Chain;
 use super::task::Task;
-use super::text::{Regs, Text};
-use crate::libraries::expressions::ptx::writer::{Class, Reg, ptx};
+use super::text::Text;
+use crate::libraries::kernel::{Class, Reg, ptx};
 
 /// Lanes of a warp.
 const WARP: usize = 32;
@@ -60,13 +61,9 @@ impl Text<'_> {
         own
     }
 
-    /// Joins chains: the first half with the second one, until one is left.
-    pub(super) fn halves(&mut self, mut all: Vec<Regs>) -> Regs {
-        while all.len() > 1 {
-            let other = all.split_off(all.len().div_ceil(2));
-            all = all.iter().zip(&other).map(|(own, other)| self.join(own, other)).collect();
-        }
-        all.pop().unwrap_or_default()
+    /// Joins chains.
+    pub(super) fn halves(&mut self, all: Vec<Regs>) -> Regs {
+        halves(all, &mut |own, other| self.join(own, other))
     }
 
     /// A thread has the group: some chains at once, whose numbers are as far from each other as can be, then those that are
@@ -77,8 +74,9 @@ impl Text<'_> {
         let turns = chains / at_once;
         let turn = self.writer.reg(Class::Word);
         ptx!(self.writer, "mov.b32 {turn}, 0");
-        let pending: Vec<Regs> = (0..turns.trailing_zeros()).map(|_| self.accumulators()).collect();
-        let own = self.accumulators();
+        let pending: Vec<Regs> =
+            (0..turns.trailing_zeros()).map(|_| registers(&mut self.writer, &self.slots)).collect();
+        let own = registers(&mut self.writer, &self.slots);
         let (next, done) = (self.writer.fresh_label(), self.writer.fresh_label());
         let begin = self.writer.fresh_label();
         self.writer.label(&begin);
@@ -102,7 +100,7 @@ impl Text<'_> {
             self.take(chain, loaded);
         }
         let joined = self.halves(own_chains.into_iter().map(|chain| chain.own).collect());
-        self.copy(&own, &joined);
+        keep(&mut self.writer, &self.slots, &own, &joined, None);
         for (level, pending) in pending.iter().enumerate() {
             // The bits of the turn say which of its elders wait for it.
             let (bit, waits) = (self.writer.reg(Class::Word), self.writer.reg(Class::Predicate));
@@ -110,11 +108,11 @@ impl Text<'_> {
             ptx!(self.writer, "and.b32 {bit}, {turn}, {}", 1 << level);
             ptx!(self.writer, "setp.ne.u32 {waits}, {bit}, 0");
             ptx!(self.writer, "@{waits} bra {join}");
-            self.copy(pending, &own);
+            keep(&mut self.writer, &self.slots, pending, &own, None);
             ptx!(self.writer, "bra {next}");
             self.writer.label(&join);
             let joined = self.join(pending, &own);
-            self.copy(&own, &joined);
+            keep(&mut self.writer, &self.slots, &own, &joined, None);
         }
         ptx!(self.writer, "bra {done}");
         self.writer.label(&next);
@@ -122,11 +120,5 @@ impl Text<'_> {
         ptx!(self.writer, "bra {begin}");
         self.writer.label(&done);
         own
-    }
-
-    /// Registers for accumulators.
-    fn accumulators(&mut self) -> Regs {
-        let lanes: Vec<_> = self.slots.iter().map(|slot| slot.lane).collect();
-        lanes.into_iter().map(|lane| self.writer.reg(Class::for_lane(lane))).collect()
     }
 }

@@ -1,13 +1,14 @@
 //! The elements of a thread: their loads, the steps that take them into chains, and the new ones.
 
+use super::super::parts::{Regs, keep};
 use super::super::space::CHAINS;
 use super::kernel::{Program, QUAD};
-use super::text::{Element, Place, Regs, Text};
+use super::text::{Element, Place, Text};
 use crate::core::element::DType;
 use crate::libraries::expressions::low::lower::stored;
 use crate::libraries::expressions::low::{Lane, LowOp};
 use crate::libraries::expressions::ptx::body::memory;
-use crate::libraries::expressions::ptx::writer::{Class, Reg, ptx};
+use crate::libraries::kernel::{Class, Reg, joined, ptx};
 
 /// What is done for each step of a thread: its number, the place of its first element if that may not be there, and the operands of its
 /// elements.
@@ -172,7 +173,7 @@ impl Text<'_> {
         let guard = self.guard(at, 0, place);
         if lane.size() == 2 {
             let halves: Regs = (0..QUAD).map(|_| self.writer.reg(Class::Half)).collect();
-            ptx!(self.writer, "{guard}ld.global.v4.u16 {}, [{address}+{offset}]", list(&halves));
+            ptx!(self.writer, "{guard}ld.global.v4.u16 {}, [{address}+{offset}]", joined(&halves).1);
             let widen = |half: &Reg| {
                 let word = self.writer.reg(Class::Word);
                 ptx!(self.writer, "cvt.u32.u16 {word}, {half}");
@@ -184,7 +185,7 @@ impl Text<'_> {
         let (t, at_once) = (memory(lane), 16 / lane.size());
         for (nth, some) in values.chunks(at_once).enumerate() {
             let offset = offset + 16 * nth;
-            ptx!(self.writer, "{guard}ld.global.v{at_once}.{t} {}, [{address}+{offset}]", list(some));
+            ptx!(self.writer, "{guard}ld.global.v{at_once}.{t} {}, [{address}+{offset}]", joined(some).1);
         }
         values
     }
@@ -205,7 +206,7 @@ impl Text<'_> {
                     }
                 }
                 let new = text.step(chain, &element);
-                text.keep(chain, &new, there);
+                keep(&mut text.writer, &text.slots, chain, &new, there);
             }
             text.exponentials.push(exponentials);
         };
@@ -254,13 +255,13 @@ impl Text<'_> {
                 half
             };
             let halves: Regs = values.iter().map(narrow).collect();
-            ptx!(self.writer, "{guard}st.global.v4.u16 [{address}+{offset}], {}", list(&halves));
+            ptx!(self.writer, "{guard}st.global.v4.u16 [{address}+{offset}], {}", joined(&halves).1);
             return;
         }
         let (t, at_once) = (memory(lane), 16 / lane.size());
         for (nth, some) in values.chunks(at_once).enumerate() {
             let offset = offset + 16 * nth;
-            ptx!(self.writer, "{guard}st.global.v{at_once}.{t} [{address}+{offset}], {}", list(some));
+            ptx!(self.writer, "{guard}st.global.v{at_once}.{t} [{address}+{offset}], {}", joined(some).1);
         }
     }
 }
@@ -268,10 +269,4 @@ impl Text<'_> {
 /// A part of an operand's element.
 fn part_of(values: &[Element], k: usize, part: usize) -> Option<Reg> {
     values.get(k).copied().flatten().and_then(|parts| parts.get(part).copied())
-}
-
-/// Registers as a vector.
-fn list(registers: &[Reg]) -> String {
-    let names: Vec<String> = registers.iter().map(Reg::to_string).collect();
-    format!("{{{}}}", names.join(", "))
 }

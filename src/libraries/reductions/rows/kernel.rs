@@ -9,7 +9,7 @@ use crate::core::error::Result;
 use crate::libraries::expressions::formula::Shared;
 use crate::libraries::expressions::ir::Expr;
 use crate::libraries::expressions::low::{Calls, Low, lower, lower_as};
-use crate::libraries::expressions::ptx::helpers;
+use crate::libraries::kernel::Words;
 
 /// Threads that have a group of the tree: each has four neighbouring chains.
 pub(super) const TEAM: usize = 16;
@@ -115,18 +115,8 @@ impl Programs {
     }
 
     pub(super) fn get(&self, program: Program) -> &Low {
-        let [element, step, join, finish, after, spread, larger, distance, scaled] = &self.0;
-        match program {
-            Program::Element => element,
-            Program::Step => step,
-            Program::Join => join,
-            Program::Finish => finish,
-            Program::After => after,
-            Program::Spread => spread,
-            Program::Larger => larger,
-            Program::Distance => distance,
-            Program::Scaled => scaled,
-        }
+        let [first, ..] = &self.0;
+        self.0.get(program as usize).unwrap_or(first)
     }
 }
 
@@ -151,19 +141,18 @@ pub(super) enum Argument {
     Uniform(Program, u16),
 }
 
-/// A kernel as text.
+/// A kernel: what its launches have to know.
 pub(super) struct Kernel {
-    pub(super) text: String,
-    pub(super) arguments: Vec<Argument>,
+    pub(super) words: Words<Argument>,
     pub(super) programs: Programs,
 }
 
 impl Kernel {
-    pub(super) const ENTRY: &'static std::ffi::CStr = c"expression";
-
+    /// Writes a kernel: a whole module.
+    ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if the arguments exceed 4 KiB.
-    pub(super) fn new(key: &Key) -> Result<Self> {
+    pub(super) fn new(key: &Key) -> Result<(Self, String)> {
         let recipe = Recipe::for_kind(key.kind, key.dtype)?;
         let after = key.finish.as_ref().map(|kept| &kept.0.expr);
         let sums = match exponentials::is_it(key.kind) {
@@ -177,9 +166,7 @@ impl Kernel {
         };
         let spread = (spread, scaled.as_ref().map(|kept| &kept.expr));
         let programs = Programs::new((&recipe, sums.as_deref()), &key.element.0.expr, after, spread)?;
-        let (entry, arguments) = super::text::write(key, sums.as_deref().unwrap_or(&recipe), &programs)?;
-        let helpers = helpers(&programs.0.iter().collect::<Vec<_>>());
-        let text = format!(".version 7.0\n.target sm_70\n.address_size 64\n{helpers}{entry}");
-        Ok(Kernel { text, arguments, programs })
+        let (text, words) = super::text::write(key, sums.as_deref().unwrap_or(&recipe), &programs)?;
+        Ok((Kernel { words, programs }, text))
     }
 }

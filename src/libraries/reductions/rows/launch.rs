@@ -1,7 +1,6 @@
 //! The CUDA half: kernels as plans, and their launch.
 
 use super::super::exponentials::is_it;
-use super::super::ptx::in_register;
 use super::super::space::{CHAINS, GROUP};
 use super::kernel::{Argument, KEEPING, Kernel, Key, Program, QUAD, TEAM, block};
 use super::op::Rows;
@@ -10,25 +9,18 @@ use super::softmax::of_exponential;
 use crate::core::buffer::AnySpan;
 use crate::core::cache::Words;
 use crate::core::element::DType;
-use crate::core::error::{Error, Result};
-use crate::core::launch::{LaunchConfig, LaunchDims};
+use crate::core::error::Result;
 use crate::core::sync::Arc;
-use crate::engines::cuda::{Function, PlanBuilder};
+use crate::engines::cuda::PlanBuilder;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Built, PlanKey};
 use crate::libraries::expressions::formula::Shared;
 use crate::libraries::expressions::ir::Expr;
-use crate::libraries::expressions::low::Uniform;
 use crate::libraries::expressions::low::lower::computed;
+use crate::libraries::expressions::ptx::formula::{in_register, uniform};
+use crate::libraries::kernel::{Loaded, load};
 use smallvec::SmallVec;
-use std::ffi::{CString, c_void};
 use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
-
-/// A loaded kernel.
-pub(super) struct Loaded {
-    kernel: Kernel,
-    function: Function,
-}
 
 /// Whether it is faster: of exponentials of halves only softmax, which then computes each once (H100, benches/results).
 fn is_worth_it(rows: &Rows) -> Result<bool> {
@@ -68,18 +60,11 @@ impl Hash for Hashed {
 }
 
 impl PlanKey for Hashed {
-    type Plan = Loaded;
+    type Plan = Loaded<Kernel>;
 
-    fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
-        let kernel = Kernel::new(&self.0.1)?;
-        let bytes = 16 * kernel.text.lines().count() as u64;
-        let text = CString::new(kernel.text.as_str());
-        let text = text.map_err(|_| Error::library("internal error: a zero byte in a kernel"))?;
-        let (core, epoch) = (builder.core, builder.epoch);
-        let module = Arc::new(core.code.load_module(epoch, text.as_bytes_with_nul(), true)?);
-        let function = Function::find(core, epoch, &module, Kernel::ENTRY)?;
-        let function = function.ok_or_else(|| Error::library("internal error: a module without its kernel"))?;
-        Ok(Built { plan: Loaded { kernel, function }, bytes })
+    fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded<Kernel>>> {
+        let (kernel, text) = Kernel::new(&self.0.1)?;
+        load(text, kernel, builder)
     }
 }
 
@@ -186,32 +171,21 @@ pub(super) fn enqueue(rows: &Rows, queue: &mut Enqueue<'_, Rows>) -> Result<()> 
             scalar.map_or(bits, |scalar| in_register(computed(scalar.dtype()), bits))
         }
         Argument::Count => count,
-        Argument::Uniform(program, k) => uniform(rows, &loaded.kernel, program, k),
-    };
-    let mut arguments: Vec<u64> = loaded.kernel.arguments.iter().map(word).collect();
-    let blocks = space.results.div_ceil(together) as u32;
-    let config = LaunchConfig::from(LaunchDims { grid: (blocks, 1, 1), block: (threads as u32, 1, 1), shared: 0 });
-    let mut parameters = [arguments.as_mut_ptr().cast::<c_void>()];
-    // SAFETY: the kernel has one parameter, a block of as many words as the arguments. It reads and writes what the layouts reach,
-    // which lies inside the operands (the check of the operation); a row is no longer than a block takes.
-    unsafe { loaded.function.launch(queue, &config, &mut parameters) }
-}
-
-fn uniform(rows: &Rows, kernel: &Kernel, program: Program, k: u16) -> u64 {
-    let scalars = match program {
-        Program::After => &rows.reduce.finish_scalars,
-        Program::Spread => &rows.map.scalars,
-        _ => &rows.reduce.scalars,
-    };
-    match kernel.programs.get(program).uniforms().get(usize::from(k)) {
-        Some((Uniform::Parameter(k, part), lane)) => {
-            let [re, im] = scalars.get(usize::from(*k)).map_or([0; 2], |scalar| scalar.words());
-            in_register(*lane, if *part == 0 { re } else { im })
+        Argument::Uniform(program, k) => {
+            let scalars = match program {
+                Program::After => &rows.reduce.finish_scalars,
+                Program::Spread => &rows.map.scalars,
+                _ => &rows.reduce.scalars,
+            };
+            // The expressions have no extents: see `shape.rs`.
+            uniform(loaded.kernel.programs.get(program), k, scalars, &[])
         }
-        Some((Uniform::Constant(bits), _)) => *bits,
-        // The expressions have no extents: see `shape.rs`.
-        Some((Uniform::Extent(_), _)) | None => 0,
-    }
+    };
+    let mut arguments = loaded.kernel.words.values(word);
+    let blocks = space.results.div_ceil(together) as u32;
+    // SAFETY: the kernel has as many words as the arguments. It reads and writes what the layouts reach, which lies inside the operands
+    // (the check of the operation); a row is no longer than a block takes.
+    unsafe { loaded.launch(queue, (blocks, threads as u32), &mut arguments) }
 }
 
 const _: () = assert!(TEAM * QUAD == CHAINS && GROUP.is_multiple_of(CHAINS));

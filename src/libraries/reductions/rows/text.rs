@@ -5,41 +5,23 @@
 //! own ones. Groups meet in shared memory, and each team of 16 threads joins them for itself. A thread has at most 64 elements of a row;
 //! where that is faster (`launch.rs`) it keeps them in registers, so that the row is read once, and of softmax their exponentials.
 
+use super::super::parts::{Part, Regs, canonical, find, parts};
 use super::super::recipe::Recipe;
 use super::super::space::GROUP;
 use super::kernel::{Argument, KEEPING, Key, Program, Programs, QUAD, TEAM};
 use crate::core::element::DType;
-use crate::core::error::{Error, Result};
+use crate::core::error::Result;
+use crate::libraries::expressions::low::Lane;
 use crate::libraries::expressions::low::lower::{computed, stored};
-use crate::libraries::expressions::low::{Lane, LowOp, Uniform};
 use crate::libraries::expressions::ptx::body::memory;
-use crate::libraries::expressions::ptx::writer::{Class, Reg, Writer, ptx};
+use crate::libraries::expressions::ptx::formula;
+use crate::libraries::kernel::{Class, Parameter, Reg, Words, Writer, ptx};
 
-/// The largest size of the arguments of a kernel.
-const MAX_ARGUMENTS: usize = 4096;
 /// Places for groups in the shared memory of a block.
 pub(super) const PLACES: usize = 128;
 
-pub(super) type Regs = Vec<Reg>;
-
 /// The parts of an element; of a real one twice the same.
 pub(super) type Element = Option<[Reg; 2]>;
-
-/// A part of an accumulator.
-#[derive(Clone, Copy)]
-pub(super) struct Slot {
-    pub(super) accumulator: usize,
-    pub(super) part: usize,
-    pub(super) lane: Lane,
-}
-
-fn slots(recipe: &Recipe) -> Vec<Slot> {
-    let of = |(accumulator, dtype): (usize, &DType)| {
-        let lane = computed(*dtype);
-        (0..if dtype.is_complex() { 2 } else { 1 }).map(move |part| Slot { accumulator, part, lane })
-    };
-    recipe.accumulators.iter().enumerate().flat_map(of).collect()
-}
 
 /// Where a thread is.
 pub(super) struct Place {
@@ -62,9 +44,10 @@ pub(super) struct Text<'a> {
     pub(super) recipe: &'a Recipe,
     pub(super) programs: &'a Programs,
     pub(super) writer: Writer,
-    pub(super) arguments: Vec<Argument>,
-    pub(super) uniforms: Vec<((Program, u16), Reg)>,
-    pub(super) slots: Vec<Slot>,
+    words: Words<Argument>,
+    /// Of each program.
+    uniforms: Vec<Regs>,
+    pub(super) slots: Vec<Part>,
     /// The parts of the element of each operand that has one for a row.
     pub(super) constants: Vec<Element>,
     /// Of exponentials: whether the largest element is being found; then what it is.
@@ -75,16 +58,16 @@ pub(super) struct Text<'a> {
     pub(super) exponentials: Vec<[Option<Reg>; QUAD]>,
 }
 
-/// The entry point, and the words of its parameter.
-pub(super) fn write(key: &Key, recipe: &Recipe, programs: &Programs) -> Result<(String, Vec<Argument>)> {
+/// The module, and the words of its parameter.
+pub(super) fn write(key: &Key, recipe: &Recipe, programs: &Programs) -> Result<(String, Words<Argument>)> {
     let mut text = Text {
         key,
         recipe,
         programs,
         writer: Writer::default(),
-        arguments: Vec::new(),
+        words: Words::new(),
         uniforms: Vec::new(),
-        slots: slots(recipe),
+        slots: parts(recipe.accumulators.iter().copied(), computed),
         constants: Vec::new(),
         finds_largest: false,
         largest: None,
@@ -92,29 +75,16 @@ pub(super) fn write(key: &Key, recipe: &Recipe, programs: &Programs) -> Result<(
         exponentials: Vec::new(),
     };
     text.write();
-    let size = 8 * text.arguments.len();
-    if size > MAX_ARGUMENTS {
-        let what = format!("numbers and strides take {size} bytes, but a kernel takes {MAX_ARGUMENTS}");
-        return Err(Error::invalid("formula", what));
+    if key.places > 1 {
+        for (k, slot) in text.slots.iter().enumerate() {
+            for name in ["groups", "largest"].into_iter().take(1 + usize::from(is_exponentials(key))) {
+                text.writer.share(format_args!("{name}_{k}"), 8, PLACES * slot.lane.size());
+            }
+        }
     }
-    let shared: String = match key.places {
-        1 => String::new(),
-        _ => text
-            .slots
-            .iter()
-            .enumerate()
-            .flat_map(|(k, slot)| {
-                let of = move |name| format!("\t.shared .align 8 .b8 {name}_{k}[{}];\n", PLACES * slot.lane.size());
-                ["groups", "largest"].into_iter().take(1 + usize::from(is_exponentials(key))).map(of)
-            })
-            .collect(),
-    };
-    let operands = format!("// written 1 to 3, read 3 to {}", 3 + key.inputs.len());
-    let body = text.writer.finish();
-    let limit = if key.keeps { format!(".maxntid {KEEPING}, 1, 1\n") } else { String::new() };
-    let head = format!(".visible .entry expression(.param .align 8 .b8 args[{size}])\n{limit}");
-    let entry = format!("{head}{{\n{operands}\n{shared}{body}}}\n");
-    Ok((entry, text.arguments))
+    text.writer.most_threads = key.keeps.then_some(KEEPING);
+    let parameter = Parameter { words: text.words.len(), written: 2, read: key.inputs.len() };
+    Ok((text.writer.module(&parameter)?, text.words))
 }
 
 fn is_exponentials(key: &Key) -> bool {
@@ -122,21 +92,8 @@ fn is_exponentials(key: &Key) -> bool {
 }
 
 impl Text<'_> {
-    /// Reads a word of the arguments; the first time it gets a place there.
     pub(super) fn argument(&mut self, argument: Argument, class: Class) -> Reg {
-        let at = self.arguments.iter().position(|known| *known == argument).unwrap_or(self.arguments.len());
-        if at == self.arguments.len() {
-            self.arguments.push(argument);
-        }
-        let register = self.writer.reg(class);
-        let t = match class {
-            Class::Long => "u64",
-            Class::Single => "f32",
-            Class::Double => "f64",
-            _ => "u32",
-        };
-        ptx!(self.writer, "ld.param.{t} {register}, [args+{}]", 8 * at);
-        register
+        self.words.read(&mut self.writer, argument, class)
     }
 
     fn write(&mut self) {
@@ -170,15 +127,12 @@ impl Text<'_> {
 
     /// Numbers that are the same for all elements.
     fn bind_uniforms(&mut self) {
-        let programs = self.programs;
         for program in Program::ALL {
-            for (k, (uniform, lane)) in (0..).zip(programs.get(program).uniforms()) {
-                let register = match uniform {
-                    Uniform::Constant(bits) => self.writer.constant(*lane, *bits),
-                    _ => self.argument(Argument::Uniform(program, k), Class::for_lane(*lane)),
-                };
-                self.uniforms.push(((program, k), register));
-            }
+            let words = &mut self.words;
+            let own = formula::uniforms(&mut self.writer, self.programs.get(program), &mut |writer, k, class| {
+                words.read(writer, Argument::Uniform(program, k), class)
+            });
+            self.uniforms.push(own);
         }
     }
 
@@ -190,7 +144,7 @@ impl Text<'_> {
 
     /// From the number of a thread to its row, group and chains.
     fn place(&mut self, rows: Reg, target: Reg, bases: &[Reg]) -> Place {
-        let [block, thread] = [(); 2].map(|()| self.writer.reg(Class::Word));
+        let [block, thread] = self.writer.regs(Class::Word);
         ptx!(self.writer, "mov.u32 {block}, %ctaid.x");
         ptx!(self.writer, "mov.u32 {thread}, %tid.x");
         let team = self.word("shr.u32", thread, TEAM.trailing_zeros());
@@ -205,7 +159,7 @@ impl Text<'_> {
         };
         let row = self.writer.reg(Class::Word);
         ptx!(self.writer, "mad.lo.u32 {row}, {block}, {together}, {among}");
-        let [valid, inside] = [(); 2].map(|()| self.writer.reg(Class::Predicate));
+        let [valid, inside] = self.writer.regs(Class::Predicate);
         ptx!(self.writer, "setp.lt.u32 {valid}, {row}, {rows}");
         ptx!(self.writer, "setp.lt.u32 {inside}, {among}, {together}");
         ptx!(self.writer, "and.pred {valid}, {valid}, {inside}");
@@ -287,8 +241,8 @@ impl Text<'_> {
     pub(super) fn identity(&mut self) -> Regs {
         let slots = self.slots.clone();
         let known = is_exponentials(self.key);
-        let of = |slot: &Slot| match (known, self.finds_largest, slot.lane) {
-            (false, ..) => self.argument(Argument::Identity(slot.accumulator, slot.part), Class::for_lane(slot.lane)),
+        let of = |slot: &Part| match (known, self.finds_largest, slot.lane) {
+            (false, ..) => self.argument(Argument::Identity(slot.operand, slot.part), Class::for_lane(slot.lane)),
             (_, true, Lane::F64) => self.writer.constant(slot.lane, f64::NEG_INFINITY.to_bits()),
             (_, true, _) => self.writer.constant(slot.lane, f32::NEG_INFINITY.to_bits().into()),
             // -0, which changes no sum.
@@ -300,40 +254,14 @@ impl Text<'_> {
 
     /// Appends an expression; returns the registers of its outputs' parts.
     pub(super) fn run(&mut self, program: Program, input: &dyn Fn(usize, usize) -> Option<Reg>) -> Regs {
-        let low = self.programs.get(program);
-        let mut values: Regs = Vec::with_capacity(low.instrs().len());
-        for instr in low.instrs() {
-            let found = match instr.op {
-                LowOp::Input(k, part) => input(k.into(), part.into()),
-                LowOp::Position(_) => None,
-                LowOp::Uniform(k) => {
-                    self.uniforms.iter().find(|(key, _)| *key == (program, k)).map(|(_, register)| *register)
-                }
-                _ => {
-                    let first = values.first().copied();
-                    let args = instr.args.map(|value| values.get(value as usize).copied().or(first));
-                    // Operands come before it.
-                    let args = args.map(|arg| arg.unwrap_or_else(|| self.writer.reg(Class::Word)));
-                    Some(self.writer.operation(instr, args))
-                }
-            };
-            // What is not there is used by nothing.
-            let register = found.unwrap_or_else(|| self.writer.reg(Class::for_lane(instr.lane)));
-            values.push(register);
-        }
-        low.outputs().iter().flatten().filter_map(|value| values.get(*value as usize).copied()).collect()
-    }
-
-    pub(super) fn slot(slots: &[Slot], of: &[Reg], accumulator: usize, part: usize) -> Option<Reg> {
-        let at = slots.iter().position(|slot| (slot.accumulator, slot.part) == (accumulator, part))?;
-        of.get(at).copied()
+        let uniforms = self.uniforms.get(program as usize).map(Vec::as_slice).unwrap_or_default();
+        formula::run(&mut self.writer, self.programs.get(program), uniforms, input, &|_| None)
     }
 
     /// The parts of the result of a row.
     fn finish(&mut self, own: Regs) -> Regs {
         let slots = self.slots.clone();
-        // Accumulators are computed: a NaN has the one pattern.
-        let own: Regs = own.into_iter().zip(&slots).map(|(own, slot)| self.writer.canonical(slot.lane, own)).collect();
+        let own = canonical(&mut self.writer, &slots, &own);
         let accumulators = self.recipe.accumulators.len();
         let count = self.recipe.count.map(|dtype| self.argument(Argument::Count, Class::for_lane(computed(dtype))));
         let largest = self.largest;
@@ -346,7 +274,7 @@ impl Text<'_> {
                 }
             }
             None if k >= accumulators => count,
-            None => Self::slot(&slots, &own, k, part),
+            None => find(&slots, &own, k, part),
         });
         if self.key.finish.is_none() {
             return results;

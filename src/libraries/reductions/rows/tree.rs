@@ -1,28 +1,18 @@
 //! Chains and groups are joined.
 
+use super::super::parts::{Regs, find, halves};
 use super::kernel::{Argument, Program, TEAM};
-use super::text::{Place, Regs, Text};
+use super::text::{Place, Text};
 use crate::libraries::expressions::low::Lane;
-use crate::libraries::expressions::ptx::body::{bits, memory};
-use crate::libraries::expressions::ptx::writer::{Class, Reg, ptx};
+use crate::libraries::expressions::ptx::body::memory;
+use crate::libraries::kernel::{Class, Reg, ptx};
 
 impl Text<'_> {
-    /// The accumulators of a chain become the new ones, if there is an element.
-    pub(super) fn keep(&mut self, chain: &[Reg], new: &[Reg], there: Option<Reg>) {
-        let lanes: Vec<Lane> = self.slots.iter().map(|slot| slot.lane).collect();
-        for ((own, new), lane) in chain.iter().zip(new).zip(lanes) {
-            match there {
-                Some(there) => ptx!(self.writer, "selp.{} {own}, {new}, {own}, {there}", bits(lane)),
-                None => ptx!(self.writer, "mov.{} {own}, {new}", bits(lane)),
-            }
-        }
-    }
-
     pub(super) fn step(&mut self, chain: &[Reg], element: &[Reg]) -> Regs {
         let (slots, accumulators) = (self.slots.clone(), self.recipe.accumulators.len());
         let program = if self.finds_largest { Program::Larger } else { Program::Step };
         self.run(program, &|k, part| match k.checked_sub(accumulators) {
-            None => Self::slot(&slots, chain, k, part),
+            None => find(&slots, chain, k, part),
             Some(_) => element.get(part).copied(),
         })
     }
@@ -31,8 +21,8 @@ impl Text<'_> {
         let (slots, accumulators) = (self.slots.clone(), self.recipe.accumulators.len());
         let program = if self.finds_largest { Program::Larger } else { Program::Join };
         self.run(program, &|k, part| match k.checked_sub(accumulators) {
-            None => Self::slot(&slots, own, k, part),
-            Some(k) => Self::slot(&slots, other, k, part),
+            None => find(&slots, own, k, part),
+            Some(k) => find(&slots, other, k, part),
         })
     }
 
@@ -51,13 +41,8 @@ impl Text<'_> {
         self.halves(chains)
     }
 
-    /// Joins the first half with the second one, until one is left.
-    pub(super) fn halves(&mut self, mut all: Vec<Regs>) -> Regs {
-        while all.len() > 1 {
-            let other = all.split_off(all.len().div_ceil(2));
-            all = all.iter().zip(&other).map(|(own, other)| self.join(own, other)).collect();
-        }
-        all.pop().unwrap_or_default()
+    pub(super) fn halves(&mut self, all: Vec<Regs>) -> Regs {
+        halves(all, &mut |own, other| self.join(own, other))
     }
 
     /// The groups of a row are joined by each of its teams.
@@ -117,27 +102,6 @@ impl Text<'_> {
     /// The value of another thread of the team.
     pub(super) fn shuffled(&mut self, own: Reg, way: &str, distance: usize) -> Reg {
         // Sixteen lanes at a time.
-        let shuffle = format!("shfl.sync.{way}.b32");
-        let clamp = "0x101f, 0xffffffff";
-        let class = own.class();
-        let result = self.writer.reg(class);
-        if !matches!(class, Class::Long | Class::Double) {
-            ptx!(self.writer, "{shuffle} {result}, {own}, {distance}, {clamp}");
-            return result;
-        }
-        let [bits, high, low, upper] = [(); 4].map(|()| self.writer.reg(Class::Long));
-        let [low_word, high_word, low_other, high_other] = [(); 4].map(|()| self.writer.reg(Class::Word));
-        ptx!(self.writer, "mov.b64 {bits}, {own}");
-        ptx!(self.writer, "cvt.u32.u64 {low_word}, {bits}");
-        ptx!(self.writer, "shr.u64 {high}, {bits}, 32");
-        ptx!(self.writer, "cvt.u32.u64 {high_word}, {high}");
-        ptx!(self.writer, "{shuffle} {low_other}, {low_word}, {distance}, {clamp}");
-        ptx!(self.writer, "{shuffle} {high_other}, {high_word}, {distance}, {clamp}");
-        ptx!(self.writer, "cvt.u64.u32 {low}, {low_other}");
-        ptx!(self.writer, "cvt.u64.u32 {upper}, {high_other}");
-        ptx!(self.writer, "shl.b64 {upper}, {upper}, 32");
-        ptx!(self.writer, "or.b64 {upper}, {upper}, {low}");
-        ptx!(self.writer, "mov.b64 {result}, {upper}");
-        result
+        self.writer.shuffle(own, way, distance, "0x101f, 0xffffffff")
     }
 }

@@ -4,28 +4,21 @@ use super::kernel::{Key, Pass, total_size};
 use super::levels::{Level, levels};
 use super::lines::{self, steps};
 use super::op::Scan;
-use crate::core::error::{Error, Result};
-use crate::core::launch::{LaunchConfig, LaunchDims};
-use crate::core::sync::Arc;
+use crate::core::error::Result;
 use crate::device::tensor::Layout;
-use crate::engines::cuda::{Function, PlanBuilder};
+use crate::engines::cuda::PlanBuilder;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Built, PlanKey, Prepare};
-use std::ffi::{CString, c_void};
+use crate::libraries::kernel::{Loaded, blocks, load, push_axes};
 
 /// Threads of a block.
 const BLOCK: u32 = 128;
-/// Enough blocks to fill any GPU. A thread goes on to further chunks.
-const MOST_BLOCKS: usize = 1 << 16;
-
-/// A loaded kernel.
-pub(super) struct Loaded(Function);
 
 impl PlanKey for Key {
     type Plan = Loaded;
 
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
-        load(self.text()?, builder)
+        load(self.text()?, (), builder)
     }
 }
 
@@ -33,18 +26,8 @@ impl PlanKey for lines::Key {
     type Plan = Loaded;
 
     fn build(&self, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
-        load(self.text()?, builder)
+        load(self.text()?, (), builder)
     }
-}
-
-fn load(text: String, builder: &mut PlanBuilder<'_>) -> Result<Built<Loaded>> {
-    let bytes = 16 * text.lines().count() as u64;
-    let text = CString::new(text).map_err(|_| Error::library("internal error: a zero byte in a kernel"))?;
-    let (core, epoch) = (builder.core, builder.epoch);
-    let module = Arc::new(core.code.load_module(epoch, text.as_bytes_with_nul(), true)?);
-    let function = Function::find(core, epoch, &module, c"expression")?;
-    let function = function.ok_or_else(|| Error::library("internal error: a module without its kernel"))?;
-    Ok(Built { plan: Loaded(function), bytes })
 }
 
 /// The launches in their order: the number of the level, and the kernel.
@@ -86,12 +69,10 @@ pub(super) fn prepare(scan: &Scan, plans: &mut Prepare<'_>) {
 fn enqueue_lines(steps: Vec<lines::Step>, queue: &mut Enqueue<'_, Scan>) -> Result<()> {
     for (k, mut step) in steps.into_iter().enumerate() {
         let loaded = queue.plan::<lines::Key>(k)?;
-        let dims = LaunchDims { grid: (step.grid, 1, 1), block: (step.key.threads(), 1, 1), shared: 0 };
-        let mut parameters = [step.words.as_mut_ptr().cast::<c_void>()];
-        // SAFETY: the kernel has one parameter, a block of as many words. It reads and writes what the layouts reach, which lies
+        // SAFETY: the kernel has as many words. It reads and writes what the layouts reach, which lies
         // inside the operands (the check of the operation), or totals in scratch memory, of which there is one for each group. A
         // group belongs to one warp, which reads all of it before it writes.
-        unsafe { loaded.0.launch(queue, &LaunchConfig::from(dims), &mut parameters) }?;
+        unsafe { loaded.launch(queue, (step.grid, step.key.threads()), &mut step.words) }?;
     }
     Ok(())
 }
@@ -124,22 +105,13 @@ pub(super) fn enqueue(scan: &Scan, queue: &mut Enqueue<'_, Scan>) -> Result<()> 
         let [to_step, from_step] = level.strides;
         arguments.extend([level.len as u64, (to_step * to as isize) as u64, (from_step * from as isize) as u64]);
         arguments.push(offset(3, 1));
-        for axis in 0..key.axes {
-            let extent = level.loops.first().and_then(|layout| layout.extents().get(axis)).copied().unwrap_or(1);
-            arguments.push(extent as u64);
-            for (layout, size) in level.loops.iter().zip(sizes) {
-                let stride = layout.strides().get(axis).copied().unwrap_or(0) * size as isize;
-                arguments.push(stride as u64);
-            }
-        }
+        push_axes(&mut arguments, &level.loops.iter().zip(sizes).collect::<Vec<_>>());
         let loaded = queue.plan::<Key>(k)?;
-        let blocks = level.tasks().div_ceil(BLOCK as usize).clamp(1, MOST_BLOCKS) as u32;
-        let config = LaunchConfig::from(LaunchDims { grid: (blocks, 1, 1), block: (BLOCK, 1, 1), shared: 0 });
-        let mut parameters = [arguments.as_mut_ptr().cast::<c_void>()];
-        // SAFETY: the kernel has one parameter, a block of as many words as the arguments. It reads and writes what the layouts
+        let blocks = blocks(level.tasks(), BLOCK);
+        // SAFETY: the kernel has as many words as the arguments. It reads and writes what the layouts
         // reach, which lies inside the operands (the check of the operation), or totals in scratch memory, of which there is one for
         // each chunk. A chunk belongs to one thread, which reads a total before it writes it.
-        unsafe { loaded.0.launch(queue, &config, &mut parameters) }?;
+        unsafe { loaded.launch(queue, (blocks, BLOCK), &mut arguments) }?;
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! Lines that fit the shared memory of a block.
 
-use super::keys::{digit, memory};
-use super::{Key, module, offsets, word};
-use crate::libraries::expressions::ptx::writer::{Class, Reg, Writer, ptx};
+use super::Key;
+use crate::core::error::Result;
+use crate::libraries::kernel::{Class, Index, Offsets, Parameter, Reg, Writer, ptx, unsigned};
 
 /// The words before those of the axes: rows; where elements and numbers are written; where elements and numbers are read; the
 /// length of a line, its tiles, how many are kept of each; the steps along the three.
@@ -10,16 +10,15 @@ pub(in crate::libraries::arrays::sort) const WORDS: usize = 11;
 /// What each axis has strides of: elements read, elements written, numbers written, numbers read.
 pub(in crate::libraries::arrays::sort) const PORTS: usize = 4;
 
-pub(super) fn text(key: &Key) -> String {
-    let Key::Block { order, tile, numbering, values, index, axes } = *key else { return String::new() };
+pub(super) fn text(key: &Key) -> Result<String> {
+    let Key::Block { order, tile, numbering, values, index, axes } = *key else { return Ok(String::new()) };
     let writer = &mut Writer::default();
-    let [rows, to, to_index, from, from_index] = [0, 1, 2, 3, 4].map(|at| word(writer, at));
-    let [len, tiles, keep, step, to_step, index_step] = [5, 6, 7, 8, 9, 10].map(|at| word(writer, at));
+    let [rows, to, to_index, from, from_index, len, tiles, keep, step, to_step, index_step] = writer.words(0);
     let thread = tile.thread(writer);
     let (block, grid) = (writer.reg(Class::Word), writer.reg(Class::Word));
-    let [row, line, part, begin, end] = [(); 5].map(|()| writer.reg(Class::Long));
-    let [count, kept] = [(); 2].map(|()| writer.reg(Class::Word));
-    let [beyond, again] = [(); 2].map(|()| writer.reg(Class::Predicate));
+    let [row, line, part, begin, end] = writer.regs(Class::Long);
+    let [count, kept] = writer.regs(Class::Word);
+    let [beyond, again] = writer.regs(Class::Predicate);
     ptx!(writer, "mov.u32 {block}, %ctaid.x");
     ptx!(writer, "cvt.u64.u32 {row}, {block}");
     ptx!(writer, "setp.ge.u64 {beyond}, {row}, {rows}");
@@ -33,31 +32,19 @@ pub(super) fn text(key: &Key) -> String {
     ptx!(writer, "cvt.u32.u64 {count}, {end}");
     ptx!(writer, "min.u64 {end}, {end}, {keep}");
     ptx!(writer, "cvt.u32.u64 {kept}, {end}");
-    let offsets = offsets(writer, line, axes, WORDS, PORTS);
-    let mut places = [from, to, to_index, from_index].into_iter().zip(offsets);
-    let mut place = |writer: &mut Writer| {
-        let sum = writer.reg(Class::Long);
-        if let Some((base, offset)) = places.next() {
-            ptx!(writer, "add.s64 {sum}, {base}, {offset}");
-        }
-        sum
-    };
-    let [from, to, to_index, from_index] = [(); 4].map(|()| place(writer));
+    let offsets: [Reg; PORTS] = Offsets::new(writer, Index::WIDE, line, axes, (WORDS, PORTS)).all(writer);
+    let bases = [from, to, to_index, from_index];
+    let [from, to, to_index, from_index] = writer.regs(Class::Long);
+    for ((place, base), offset) in [from, to, to_index, from_index].into_iter().zip(bases).zip(offsets) {
+        ptx!(writer, "add.s64 {place}, {base}, {offset}");
+    }
     ptx!(writer, "mad.lo.s64 {from}, {begin}, {step}, {from}");
     let elements = tile.load(writer, thread, (from, order.size), step, count);
     let numbers = tile.numbers(writer, thread, numbering, (from_index, begin), count);
     let shift = writer.reg(Class::Word);
     ptx!(writer, "mov.b32 {shift}, 0");
     writer.label("PASS");
-    let mut digits = Vec::new();
-    for (k, element) in elements.iter().enumerate() {
-        let (there, at) = (writer.reg(Class::Predicate), writer.reg(Class::Word));
-        let digit = digit(writer, order, *element, shift);
-        ptx!(writer, "add.u32 {at}, {}, {}", thread.first, 32 * k);
-        ptx!(writer, "setp.lt.u32 {there}, {at}, {count}");
-        ptx!(writer, "selp.b32 {digit}, {digit}, 255, {there}");
-        digits.push(digit);
-    }
+    let digits = tile.digits(writer, thread, (order, shift), &elements, count);
     tile.clear(writer, thread);
     let ranked = tile.rank(writer, thread, &digits);
     tile.begins(writer, thread);
@@ -76,7 +63,7 @@ pub(super) fn text(key: &Key) -> String {
     ptx!(writer, "mul.lo.u64 {part}, {part}, {keep}");
     if values {
         ptx!(writer, "mad.lo.s64 {to}, {part}, {to_step}, {to}");
-        store(writer, (thread.first, kept), (to, to_step), memory(order.size), &elements);
+        store(writer, (thread.first, kept), (to, to_step), unsigned(order.size), &elements);
     }
     if index > 0 {
         ptx!(writer, "mad.lo.s64 {to_index}, {part}, {index_step}, {to_index}");
@@ -84,7 +71,7 @@ pub(super) fn text(key: &Key) -> String {
             4 => numbers,
             _ => numbers.iter().map(|number| wide(writer, *number)).collect(),
         };
-        store(writer, (thread.first, kept), (to_index, index_step), memory(index), &numbers);
+        store(writer, (thread.first, kept), (to_index, index_step), unsigned(index), &numbers);
     }
     ptx!(writer, "mov.u32 {grid}, %nctaid.x");
     ptx!(writer, "cvt.u64.u32 {end}, {grid}");
@@ -93,7 +80,8 @@ pub(super) fn text(key: &Key) -> String {
     ptx!(writer, "@{again} bra LINE");
     writer.label("EXIT");
     ptx!(writer, "ret");
-    module(WORDS + (1 + PORTS) * axes, "written 1 to 3, read 3 to 5", &tile.declaration(), std::mem::take(writer))
+    tile.share(writer);
+    writer.module(&Parameter { words: WORDS + (1 + PORTS) * axes, written: 2, read: 2 })
 }
 
 /// A number in 64 bits.
@@ -105,7 +93,7 @@ pub(super) fn wide(writer: &mut Writer, number: Reg) -> Reg {
 
 /// Writes the elements of a thread whose places are below `kept`.
 fn store(writer: &mut Writer, (first, kept): (Reg, Reg), (to, step): (Reg, Reg), memory: &str, values: &[Reg]) {
-    let [at, far] = [(); 2].map(|()| writer.reg(Class::Long));
+    let [at, far] = writer.regs(Class::Long);
     let (there, place) = (writer.reg(Class::Predicate), writer.reg(Class::Word));
     ptx!(writer, "cvt.u64.u32 {at}, {first}");
     ptx!(writer, "mad.lo.s64 {at}, {at}, {step}, {to}");

@@ -1,9 +1,10 @@
 //! The numbers of digits of long lines.
 
-use super::keys::{class, digit, memory};
-use super::{DIGITS, long, module, offsets, word};
+use super::keys::digit;
+use super::{DIGITS, long};
+use crate::core::error::Result;
 use crate::libraries::arrays::sort::order::Order;
-use crate::libraries::expressions::ptx::writer::{Class, Reg, Writer, ptx};
+use crate::libraries::kernel::{Class, Index, Offsets, Parameter, Reg, Writer, ptx, unsigned};
 
 /// The words before those of the axes: the length of a line; where counts are written; the elements; the blocks of a line, the
 /// elements of a block; the step along the line; the digit's first bit.
@@ -15,7 +16,7 @@ const AT_ONCE: usize = 8;
 /// The line of a block, and where its part of the line begins and ends.
 pub(super) fn part(writer: &mut Writer, len: Reg, blocks: Reg, per: Reg) -> (Reg, Reg, [Reg; 2]) {
     let block = writer.reg(Class::Word);
-    let [wide, line, part, begin, end] = [(); 5].map(|()| writer.reg(Class::Long));
+    let [wide, line, part, begin, end] = writer.regs(Class::Long);
     ptx!(writer, "mov.u32 {block}, %ctaid.x");
     ptx!(writer, "cvt.u64.u32 {wide}, {block}");
     ptx!(writer, "div.u64 {line}, {wide}, {blocks}");
@@ -28,7 +29,7 @@ pub(super) fn part(writer: &mut Writer, len: Reg, blocks: Reg, per: Reg) -> (Reg
 
 /// The address of a thread's entry in the table of counts: by line, digit, block.
 pub(super) fn entry(writer: &mut Writer, table: Reg, line: Reg, thread: Reg, blocks: Reg, part: Reg) -> Reg {
-    let [at, wide] = [(); 2].map(|()| writer.reg(Class::Long));
+    let [at, wide] = writer.regs(Class::Long);
     ptx!(writer, "cvt.u64.u32 {wide}, {thread}");
     ptx!(writer, "mad.lo.u64 {at}, {line}, {DIGITS}, {wide}");
     ptx!(writer, "mad.lo.u64 {at}, {at}, {blocks}, {part}");
@@ -37,26 +38,24 @@ pub(super) fn entry(writer: &mut Writer, table: Reg, line: Reg, thread: Reg, blo
 }
 
 /// Counts the digits of each block's part.
-pub(super) fn count(order: Order, axes: usize) -> String {
+pub(super) fn count(order: Order, axes: usize) -> Result<String> {
     let writer = &mut Writer::default();
     let threads = long(order.size).threads();
-    let [len, table, from, blocks, per, step, shift] = [0, 1, 2, 3, 4, 5, 6].map(|at| word(writer, at));
-    let [thread, own, short] = [(); 3].map(|()| writer.reg(Class::Word));
+    let [len, table, from, blocks, per, step, shift] = writer.words(0);
+    let [thread, own, short] = writer.regs(Class::Word);
     ptx!(writer, "mov.u32 {thread}, %tid.x");
     ptx!(writer, "cvt.u32.u64 {short}, {shift}");
     ptx!(writer, "mov.u32 {own}, tile");
     ptx!(writer, "mad.lo.u32 {own}, {thread}, 4, {own}");
-    let [zero, base] = [(); 2].map(|()| writer.reg(Class::Word));
+    let [zero, base] = writer.regs(Class::Word);
     ptx!(writer, "mov.b32 {zero}, 0");
     ptx!(writer, "st.shared.u32 [{own}], {zero}");
     ptx!(writer, "mov.u32 {base}, tile");
     ptx!(writer, "bar.sync 0");
     let (line, part, [begin, end]) = part(writer, len, blocks, per);
-    let offset = offsets(writer, line, axes, WORDS, 1);
-    let [wide, at, far] = [(); 3].map(|()| writer.reg(Class::Long));
-    for offset in offset {
-        ptx!(writer, "add.s64 {from}, {from}, {offset}");
-    }
+    let offset = Offsets::new(writer, Index::WIDE, line, axes, (WORDS, 1)).of(writer, 0);
+    let [wide, at, far] = writer.regs(Class::Long);
+    ptx!(writer, "add.s64 {from}, {from}, {offset}");
     ptx!(writer, "cvt.u64.u32 {wide}, {thread}");
     ptx!(writer, "add.u64 {begin}, {begin}, {wide}");
     ptx!(writer, "mad.lo.s64 {at}, {begin}, {step}, {from}");
@@ -67,9 +66,9 @@ pub(super) fn count(order: Order, axes: usize) -> String {
     writer.label("NEXT");
     let mut loaded = Vec::new();
     for _ in 0..AT_ONCE {
-        let (there, value) = (writer.reg(Class::Predicate), writer.reg(class(order.size)));
+        let (there, value) = (writer.reg(Class::Predicate), writer.reg(Class::for_size(order.size)));
         ptx!(writer, "setp.lt.u64 {there}, {begin}, {end}");
-        ptx!(writer, "@{there} ld.global.{} {value}, [{at}]", memory(order.size));
+        ptx!(writer, "@{there} ld.global.{} {value}, [{at}]", unsigned(order.size));
         ptx!(writer, "add.s64 {at}, {at}, {far}");
         ptx!(writer, "add.u64 {begin}, {begin}, {threads}");
         loaded.push((there, value));
@@ -87,8 +86,8 @@ pub(super) fn count(order: Order, axes: usize) -> String {
     let entry = entry(writer, table, line, thread, blocks, part);
     ptx!(writer, "st.global.u32 [{entry}], {zero}");
     ptx!(writer, "ret");
-    let shared = format!("\t.shared .align 16 .b8 tile[{}];\n", 4 * DIGITS);
-    module(WORDS + 2 * axes, "written 1 to 2, read 2 to 3", &shared, std::mem::take(writer))
+    writer.share(format_args!("tile"), 16, 4 * DIGITS);
+    writer.module(&Parameter { words: WORDS + 2 * axes, written: 1, read: 1 })
 }
 
 /// The words of the sum: rows; the table, the totals; blocks.
@@ -97,12 +96,12 @@ pub(in crate::libraries::arrays::sort) const SPINE_WORDS: usize = 4;
 pub(in crate::libraries::arrays::sort) const SPINE_WARPS: usize = 8;
 
 /// Makes of each row of the table, a line's counts of a digit, the sums of those before, and the total: a warp for each row.
-pub(super) fn spine() -> String {
+pub(super) fn spine() -> Result<String> {
     let writer = &mut Writer::default();
-    let [rows, table, totals, blocks] = [0, 1, 2, 3].map(|at| word(writer, at));
-    let [thread, block, lane, before, value, sum, other] = [(); 7].map(|()| writer.reg(Class::Word));
-    let [row, wide, at, place] = [(); 4].map(|()| writer.reg(Class::Long));
-    let [beyond, there, fits, again] = [(); 4].map(|()| writer.reg(Class::Predicate));
+    let [rows, table, totals, blocks] = writer.words(0);
+    let [thread, block, lane, before, value, sum, other] = writer.regs(Class::Word);
+    let [row, wide, at, place] = writer.regs(Class::Long);
+    let [beyond, there, fits, again] = writer.regs(Class::Predicate);
     ptx!(writer, "mov.u32 {thread}, %tid.x");
     ptx!(writer, "mov.u32 {block}, %ctaid.x");
     ptx!(writer, "and.b32 {lane}, {thread}, 31");
@@ -143,5 +142,5 @@ pub(super) fn spine() -> String {
     ptx!(writer, "@{there} st.global.u32 [{at}], {before}");
     writer.label("EXIT");
     ptx!(writer, "ret");
-    module(SPINE_WORDS, "written 1 to 3, read 3 to 3", "", std::mem::take(writer))
+    writer.module(&Parameter { words: SPINE_WORDS, written: 2, read: 0 })
 }

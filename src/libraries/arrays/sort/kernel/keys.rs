@@ -1,26 +1,11 @@
 //! Keys and their digits as instructions: the map of `order.rs`.
 
 use crate::libraries::arrays::sort::order::{Numbers, Order};
-use crate::libraries::expressions::ptx::writer::{Class, Reg, Writer, ptx};
-
-/// The registers of elements of a size.
-pub(in crate::libraries::arrays) fn class(size: usize) -> Class {
-    if size > 4 { Class::Long } else { Class::Word }
-}
-
-/// How memory of a size is accessed.
-pub(in crate::libraries::arrays) fn memory(size: usize) -> &'static str {
-    match size {
-        1 => "u8",
-        2 => "u16",
-        4 => "u32",
-        _ => "u64",
-    }
-}
+use crate::libraries::kernel::{Class, Reg, Writer, ptx};
 
 /// The key of an element.
 pub(in crate::libraries::arrays) fn key(writer: &mut Writer, order: Order, raw: Reg) -> Reg {
-    let (class, bits) = (class(order.size), if order.size > 4 { 64 } else { 32 });
+    let (class, bits) = (Class::for_size(order.size), if order.size > 4 { 64 } else { 32 });
     let key = writer.reg(class);
     let most = order.most();
     let turn = if order.descending { most } else { 0 };
@@ -34,8 +19,8 @@ pub(in crate::libraries::arrays) fn key(writer: &mut Writer, order: Order, raw: 
             ptx!(writer, "selp.b{bits} {key}, {yes}, {no}, {there}");
         }
         Numbers::Float(infinity) => {
-            let [size, other, sign] = [(); 3].map(|()| writer.reg(class));
-            let [zero, negative, nan] = [(); 3].map(|()| writer.reg(Class::Predicate));
+            let [size, other, sign] = writer.regs(class);
+            let [zero, negative, nan] = writer.regs(Class::Predicate);
             ptx!(writer, "and.b{bits} {size}, {raw}, {:#x}", order.sign() - 1);
             ptx!(writer, "and.b{bits} {sign}, {raw}, {:#x}", order.sign());
             ptx!(writer, "setp.ne.u{bits} {negative}, {sign}, 0");

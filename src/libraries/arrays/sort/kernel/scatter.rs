@@ -2,9 +2,10 @@
 
 use super::block::wide;
 use super::count::{entry, part};
-use super::keys::{digit, memory};
-use super::{Key, long, module, offsets, word};
-use crate::libraries::expressions::ptx::writer::{Class, Reg, Writer, ptx};
+use super::keys::digit;
+use super::{Key, long};
+use crate::core::error::Result;
+use crate::libraries::kernel::{Class, Index, Offsets, Parameter, Reg, Writer, ptx, unsigned};
 
 /// The words before those of the axes: the length of a line; where elements and numbers are written; elements, numbers, table
 /// and totals that are read; blocks, elements of a block, the digit's first bit, how many places are kept; the steps along
@@ -13,23 +14,23 @@ pub(in crate::libraries::arrays::sort) const WORDS: usize = 14;
 /// What each axis has strides of: elements read, elements written, numbers written, numbers read.
 pub(in crate::libraries::arrays::sort) const PORTS: usize = 4;
 
-pub(super) fn text(key: &Key) -> String {
-    let Key::Scatter { order, numbering, values, index, axes } = *key else { return String::new() };
+pub(super) fn text(key: &Key) -> Result<String> {
+    let Key::Scatter { order, numbering, values, index, axes } = *key else { return Ok(String::new()) };
     let writer = &mut Writer::default();
     let tile = long(order.size);
-    let [len, to, to_index, from, from_index, table, totals] = [0, 1, 2, 3, 4, 5, 6].map(|at| word(writer, at));
-    let [blocks, per, shift, keep, step, to_step, index_step] = [7, 8, 9, 10, 11, 12, 13].map(|at| word(writer, at));
+    let [len, to, to_index, from, from_index, table, totals] = writer.words(0);
+    let [blocks, per, shift, keep, step, to_step, index_step] = writer.words(7);
     let thread = tile.thread(writer);
     let (line, part, [begin, end]) = part(writer, len, blocks, per);
-    let places = offsets(writer, line, axes, WORDS, PORTS);
+    let places: [Reg; PORTS] = Offsets::new(writer, Index::WIDE, line, axes, (WORDS, PORTS)).all(writer);
     for (base, offset) in [from, to, to_index, from_index].into_iter().zip(places) {
         ptx!(writer, "add.s64 {base}, {base}, {offset}");
     }
-    let [short, kept, count, total, base, below] = [(); 6].map(|()| writer.reg(Class::Word));
+    let [short, kept, count, total, base, below] = writer.regs(Class::Word);
     ptx!(writer, "cvt.u32.u64 {short}, {shift}");
     ptx!(writer, "cvt.u32.u64 {kept}, {keep}");
     // Where the block's elements of the digit of the thread's number go.
-    let [at, long] = [(); 2].map(|()| writer.reg(Class::Long));
+    let [at, long] = writer.regs(Class::Long);
     ptx!(writer, "cvt.u64.u32 {long}, {}", thread.number);
     ptx!(writer, "mad.lo.u64 {at}, {line}, {}, {long}", super::DIGITS);
     ptx!(writer, "mad.lo.u64 {at}, {at}, 4, {totals}");
@@ -38,7 +39,7 @@ pub(super) fn text(key: &Key) -> String {
     let own = entry(writer, table, line, thread.number, blocks, part);
     ptx!(writer, "ld.global.u32 {base}, [{own}]");
     ptx!(writer, "add.u32 {base}, {base}, {before}");
-    let [beyond, again] = [(); 2].map(|()| writer.reg(Class::Predicate));
+    let [beyond, again] = writer.regs(Class::Predicate);
     ptx!(writer, "setp.ge.u64 {beyond}, {begin}, {end}");
     ptx!(writer, "@{beyond} bra EXIT");
     writer.label("TILE");
@@ -49,15 +50,7 @@ pub(super) fn text(key: &Key) -> String {
     ptx!(writer, "mad.lo.s64 {at}, {begin}, {step}, {from}");
     let elements = tile.load(writer, thread, (at, order.size), step, count);
     let numbers = tile.numbers(writer, thread, numbering, (from_index, begin), count);
-    let mut digits = Vec::new();
-    for (k, element) in elements.iter().enumerate() {
-        let (there, at) = (writer.reg(Class::Predicate), writer.reg(Class::Word));
-        let digit = digit(writer, order, *element, short);
-        ptx!(writer, "add.u32 {at}, {}, {}", thread.first, 32 * k);
-        ptx!(writer, "setp.lt.u32 {there}, {at}, {count}");
-        ptx!(writer, "selp.b32 {digit}, {digit}, 255, {there}");
-        digits.push(digit);
-    }
+    let digits = tile.digits(writer, thread, (order, short), &elements, count);
     tile.clear(writer, thread);
     let ranked = tile.rank(writer, thread, &digits);
     let (first, found) = tile.begins(writer, thread);
@@ -90,7 +83,7 @@ pub(super) fn text(key: &Key) -> String {
         }
     };
     if values {
-        write(writer, to, to_step, memory(order.size), &elements);
+        write(writer, to, to_step, unsigned(order.size), &elements);
     }
     if index > 0 {
         ptx!(writer, "bar.sync 0");
@@ -99,12 +92,13 @@ pub(super) fn text(key: &Key) -> String {
             4 => numbers,
             _ => numbers.iter().map(|number| wide(writer, *number)).collect(),
         };
-        write(writer, to_index, index_step, memory(index), &numbers);
+        write(writer, to_index, index_step, unsigned(index), &numbers);
     }
     ptx!(writer, "add.u64 {begin}, {begin}, {}", tile.len());
     ptx!(writer, "setp.lt.u64 {again}, {begin}, {end}");
     ptx!(writer, "@{again} bra TILE");
     writer.label("EXIT");
     ptx!(writer, "ret");
-    module(WORDS + (1 + PORTS) * axes, "written 1 to 3, read 3 to 7", &tile.declaration(), std::mem::take(writer))
+    tile.share(writer);
+    writer.module(&Parameter { words: WORDS + (1 + PORTS) * axes, written: 2, read: 4 })
 }

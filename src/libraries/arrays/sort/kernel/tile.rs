@@ -6,8 +6,9 @@
 //! first, gives where each warp's elements of a digit begin in the sorted tile.
 
 use super::Numbering;
-use super::keys::{class, memory};
-use crate::libraries::expressions::ptx::writer::{Class, Reg, Writer, ptx};
+use super::keys::digit;
+use crate::libraries::arrays::sort::order::Order;
+use crate::libraries::kernel::{Class, Reg, Writer, ptx, unsigned};
 
 /// The values of a digit.
 pub(in crate::libraries::arrays::sort) const DIGITS: usize = 256;
@@ -60,12 +61,13 @@ impl Tile {
         self.sums() + 32
     }
 
-    pub(super) fn declaration(&self) -> String {
-        format!("\t.shared .align 16 .b8 tile[{}];\n", self.places() + 4 * DIGITS)
+    /// Declares the shared memory.
+    pub(super) fn share(&self, writer: &mut Writer) {
+        writer.share(format_args!("tile"), 16, self.places() + 4 * DIGITS);
     }
 
     pub(super) fn thread(&self, writer: &mut Writer) -> Thread {
-        let [number, lane, warp, below, shared, first] = [(); 6].map(|()| writer.reg(Class::Word));
+        let [number, lane, warp, below, shared, first] = writer.regs(Class::Word);
         ptx!(writer, "mov.u32 {number}, %tid.x");
         ptx!(writer, "and.b32 {lane}, {number}, 31");
         ptx!(writer, "shr.u32 {warp}, {number}, 5");
@@ -76,9 +78,29 @@ impl Tile {
         Thread { number, lane, warp, below, shared, first }
     }
 
+    /// The digits of a thread's elements; where none is, the largest digit.
+    pub(super) fn digits(
+        &self,
+        writer: &mut Writer,
+        thread: Thread,
+        (order, shift): (Order, Reg),
+        elements: &[Reg],
+        count: Reg,
+    ) -> Vec<Reg> {
+        let one = |(k, element): (usize, &Reg)| {
+            let (there, at) = (writer.reg(Class::Predicate), writer.reg(Class::Word));
+            let digit = digit(writer, order, *element, shift);
+            ptx!(writer, "add.u32 {at}, {}, {}", thread.first, 32 * k);
+            ptx!(writer, "setp.lt.u32 {there}, {at}, {count}");
+            ptx!(writer, "selp.b32 {digit}, {digit}, 255, {there}");
+            digit
+        };
+        elements.iter().enumerate().map(one).collect()
+    }
+
     /// Sets the counters of the thread's own warp to zero.
     pub(super) fn clear(&self, writer: &mut Writer, thread: Thread) {
-        let [at, zero] = [(); 2].map(|()| writer.reg(Class::Word));
+        let [at, zero] = writer.regs(Class::Word);
         ptx!(writer, "mov.b32 {zero}, 0");
         ptx!(writer, "mad.lo.u32 {at}, {}, {}, {}", thread.warp, 4 * DIGITS, thread.shared);
         ptx!(writer, "mad.lo.u32 {at}, {}, 4, {at}", thread.lane);
@@ -93,8 +115,8 @@ impl Tile {
         let counters = writer.reg(Class::Word);
         ptx!(writer, "mad.lo.u32 {counters}, {}, {}, {}", thread.warp, 4 * DIGITS, thread.shared);
         let one = |writer: &mut Writer, digit: &Reg| {
-            let [at, same, before, rank, all, bit, ballot] = [(); 7].map(|()| writer.reg(Class::Word));
-            let [is_set, is_lowest] = [(); 2].map(|()| writer.reg(Class::Predicate));
+            let [at, same, before, rank, all, bit, ballot] = writer.regs(Class::Word);
+            let [is_set, is_lowest] = writer.regs(Class::Predicate);
             ptx!(writer, "mad.lo.u32 {at}, {digit}, 4, {counters}");
             for k in 0..8 {
                 ptx!(writer, "and.b32 {bit}, {digit}, {}", 1 << k);
@@ -123,7 +145,7 @@ impl Tile {
 
     /// The sum of a value over the threads below. All threads of the block take part.
     pub(super) fn sum_below(&self, writer: &mut Writer, thread: Thread, value: Reg) -> Reg {
-        let [all, other, at] = [(); 3].map(|()| writer.reg(Class::Word));
+        let [all, other, at] = writer.regs(Class::Word);
         let fits = writer.reg(Class::Predicate);
         ptx!(writer, "mov.b32 {all}, {value}");
         for step in [1, 2, 4, 8, 16] {
@@ -150,7 +172,7 @@ impl Tile {
     /// begin and the number of the elements of the digit that has the thread's number.
     pub(super) fn begins(&self, writer: &mut Writer, thread: Thread) -> (Reg, Reg) {
         let per_thread = DIGITS / self.threads();
-        let [at, total] = [(); 2].map(|()| writer.reg(Class::Word));
+        let [at, total] = writer.regs(Class::Word);
         ptx!(writer, "mad.lo.u32 {at}, {}, {}, {}", thread.number, 4 * per_thread, thread.shared);
         let places = (0..per_thread).flat_map(|k| (0..self.warps).map(move |warp| 4 * (DIGITS * warp + k)));
         let counters: Vec<(usize, Reg)> = places.map(|place| (place, writer.reg(Class::Word))).collect();
@@ -205,7 +227,7 @@ impl Tile {
         (from, step): (Reg, usize),
     ) {
         let unit = size.max(4);
-        let (t, at) = (memory(unit), writer.reg(Class::Word));
+        let (t, at) = (unsigned(unit), writer.reg(Class::Word));
         for (value, position) in values.iter().zip(positions) {
             ptx!(writer, "mad.lo.u32 {at}, {position}, {unit}, {}", thread.shared);
             ptx!(writer, "st.shared.{t} [{at}+{}], {value}", self.elements());
@@ -226,17 +248,17 @@ impl Tile {
         step: Reg,
         count: Reg,
     ) -> Vec<Reg> {
-        let [at, wide, far] = [(); 3].map(|()| writer.reg(Class::Long));
+        let [at, wide, far] = writer.regs(Class::Long);
         let (there, place) = (writer.reg(Class::Predicate), writer.reg(Class::Word));
         ptx!(writer, "cvt.u64.u32 {wide}, {}", thread.first);
         ptx!(writer, "mad.lo.s64 {at}, {wide}, {step}, {address}");
         ptx!(writer, "shl.b64 {far}, {step}, 5");
-        let values: Vec<Reg> = (0..self.items).map(|_| writer.reg(class(size))).collect();
+        let values: Vec<Reg> = (0..self.items).map(|_| writer.reg(Class::for_size(size))).collect();
         for (k, value) in values.iter().enumerate() {
             ptx!(writer, "add.u32 {place}, {}, {}", thread.first, 32 * k);
             ptx!(writer, "setp.lt.u32 {there}, {place}, {count}");
             ptx!(writer, "mov.b{} {value}, 0", if size > 4 { 64 } else { 32 });
-            ptx!(writer, "@{there} ld.global.{} {value}, [{at}]", memory(size));
+            ptx!(writer, "@{there} ld.global.{} {value}, [{at}]", unsigned(size));
             ptx!(writer, "add.s64 {at}, {at}, {far}");
         }
         values

@@ -1,20 +1,12 @@
 //! The kernel as PTX for `sm_70` and later, PTX 7.0: see the folder's text.
 
-use super::tile::{Programs, Room, Thread, shared};
+use super::tile::{Room, Thread};
 use crate::core::element::DType;
 use crate::core::error::Result;
-use crate::libraries::expressions::Scalar;
-use crate::libraries::expressions::formula::record;
-use crate::libraries::expressions::low::lower::stored;
-use crate::libraries::expressions::low::{Calls, Low, lower, lower_as};
-use crate::libraries::expressions::ptx::body::{bits, memory};
-use crate::libraries::expressions::ptx::helpers;
-use crate::libraries::expressions::ptx::writer::{Class, Reg, Writer, ptx};
-use crate::libraries::reductions::element::element;
-use crate::libraries::reductions::folding::{Program, accumulator};
+use crate::libraries::expressions::ptx::body::memory;
+use crate::libraries::kernel::{Class, Index, Offsets, Parameter, Reg, Writer, ptx};
+use crate::libraries::reductions::folding::{Folding, begin};
 use crate::libraries::reductions::kind::ReductionKind;
-use crate::libraries::reductions::recipe::Recipe;
-use crate::libraries::reductions::scans::kernel::word;
 use crate::libraries::reductions::scans::levels::CHUNK;
 
 /// What is before a group.
@@ -82,41 +74,20 @@ impl Key {
 
     /// The module.
     pub(in crate::libraries::reductions::scans) fn text(&self) -> Result<String> {
-        let recipe = Recipe::for_kind(self.kind, self.dtype)?;
-        let itself = record(&[self.dtype], |open| vec![open.input(0)])?;
-        let lane = accumulator(&recipe)?;
-        let element = match self.is_leaf {
-            true => lower_as(&element(self.kind, &itself.kept.expr)?.expr, Calls::Expand, false),
-            false => Low::default(),
-        };
-        let join = lower_as(&recipe.join.expr, Calls::Expand, false);
-        let writes_results = self.is_leaf && self.pass != Pass::Totals;
-        let finish = if writes_results { lower(&recipe.finish.expr, Calls::Expand) } else { Low::default() };
-        let helpers = helpers(&[&element, &join, &finish]);
-        let mut writer = Writer::default();
-        let constant = |writer: &mut Writer, from: &[Scalar]| {
-            writer.constant(lane, from.first().map_or(0, |scalar| scalar.words()[0]))
-        };
-        let identity = constant(&mut writer, &recipe.identity);
-        let begin = if self.from_nothing { constant(&mut writer, &recipe.empty) } else { identity };
-        let [element, join, finish] = [element, join, finish].map(|low| Program::new(&mut writer, low));
-        let loaded = if self.is_leaf { stored(self.dtype) } else { lane };
-        let written = if writes_results { stored(self.kind.result(self.dtype)) } else { lane };
-        let programs = Programs { element, join, finish, lane, loaded, written };
-        self.body(&mut writer, &programs, identity, begin);
-        let room = Room::new(Class::for_lane(lane));
-        let tile = self.warps * (room.bytes + 8);
-        let read = if self.before() == Some(Before::Memory) { 4 } else { 3 };
-        let (size, body) = (8 * (WORDS + (1 + LAYOUTS) * self.axes), writer.finish());
-        Ok(format!(
-            ".version 7.0\n.target sm_70\n.address_size 64\n{helpers}.visible .entry expression(.param .align 8 .b8 args[{size}])\n{{\n\
-             // written 1 to 2, read 2 to {read}\n\t.shared .align 16 .b8 tile[{tile}];\n{body}}}\n"
-        ))
+        let writer = &mut Writer::default();
+        let identity = begin(writer, self.kind, self.dtype, false)?;
+        let first = if self.from_nothing { begin(writer, self.kind, self.dtype, true)? } else { identity };
+        let has_results = self.is_leaf && self.pass != Pass::Totals;
+        let folding = Folding::new(writer, self.kind, self.dtype, (self.is_leaf, has_results))?;
+        let room = Room::new(folding.class());
+        self.body(writer, &folding, &room, (identity, first));
+        writer.share(format_args!("tile"), 16, self.warps * (room.bytes + 8));
+        let read = if self.before() == Some(Before::Memory) { 2 } else { 1 };
+        writer.module(&Parameter { words: WORDS + (1 + LAYOUTS) * self.axes, written: 1, read })
     }
 
-    fn body(&self, writer: &mut Writer, programs: &Programs, identity: Reg, begin: Reg) {
-        let room = Room::new(Class::for_lane(programs.lane));
-        let [number, lane, warp, block, base, row] = [(); 6].map(|()| writer.reg(Class::Word));
+    fn body(&self, writer: &mut Writer, folding: &Folding, room: &Room, (identity, begin): (Reg, Reg)) {
+        let [number, lane, warp, block, base, row] = writer.regs(Class::Word);
         ptx!(writer, "mov.u32 {number}, %tid.x");
         ptx!(writer, "mov.u32 {block}, %ctaid.x");
         ptx!(writer, "and.b32 {lane}, {number}, 31");
@@ -129,47 +100,46 @@ impl Key {
         ptx!(writer, "cvt.u64.u32 {wide}, {warp}");
         ptx!(writer, "add.u64 {task}, {task}, {wide}");
         let thread = Thread { lane, base, identity };
-        let is_task = self.place(writer, &room, &thread, task);
+        let is_task = self.place(writer, room, &thread, task);
         ptx!(writer, "bar.warp.sync 0xffffffff");
-        self.load(writer, &room, &thread, programs);
+        self.load(writer, room, &thread, folding);
         ptx!(writer, "bar.warp.sync 0xffffffff");
-        let total = self.fold(writer, programs, identity, (row, room.size), CHUNK);
+        let total = self.fold(writer, folding, identity, (row, room.size), CHUNK);
         let own = writer.reg(Class::Word);
         ptx!(writer, "mad.lo.u32 {own}, {lane}, {}, {base}", room.size);
-        ptx!(writer, "st.shared.{} [{own}+{}], {total}", shared(Class::for_lane(programs.lane)), room.totals);
+        ptx!(writer, "st.shared.{} [{own}+{}], {total}", folding.class().bits(), room.totals);
         ptx!(writer, "bar.warp.sync 0xffffffff");
         let Pass::Results { exclusive, before } = self.pass else {
-            let all = self.group(writer, programs, &room, &thread);
-            let (is_first, to) = (writer.reg(Class::Predicate), word(writer, 1));
+            let all = self.group(writer, folding, room, &thread);
+            let (is_first, to) = (writer.reg(Class::Predicate), writer.word(1, Class::Long));
             ptx!(writer, "setp.eq.and.u32 {is_first}, {lane}, 0, {is_task}");
-            ptx!(writer, "mad.lo.u64 {to}, {task}, {}, {to}", programs.lane.size());
-            ptx!(writer, "@{is_first} st.global.{} [{to}+0], {all}", memory(programs.lane));
+            ptx!(writer, "mad.lo.u64 {to}, {task}, {}, {to}", folding.lane.size());
+            ptx!(writer, "@{is_first} st.global.{} [{to}+0], {all}", memory(folding.lane));
             ptx!(writer, "ret");
             return;
         };
-        let from = writer.reg(Class::for_lane(programs.lane));
-        ptx!(writer, "mov.{} {from}, {begin}", bits(programs.lane));
+        let from = folding.copy(writer, begin);
         match before {
             Before::Nothing => {}
             Before::Memory => {
-                let at = word(writer, 3);
-                ptx!(writer, "mad.lo.u64 {at}, {task}, {}, {at}", programs.lane.size());
-                ptx!(writer, "@{is_task} ld.global.{} {from}, [{at}+0]", memory(programs.lane));
+                let at = writer.word(3, Class::Long);
+                ptx!(writer, "mad.lo.u64 {at}, {task}, {}, {at}", folding.lane.size());
+                ptx!(writer, "@{is_task} ld.global.{} {from}, [{at}+0]", memory(folding.lane));
             }
-            Before::Block => self.before_warp(writer, programs, &room, &thread, (warp, from)),
+            Before::Block => self.before_warp(writer, folding, room, &thread, (warp, from)),
         }
-        self.before_chunk(writer, programs, &room, &thread, from);
-        self.scan(writer, programs, &room, row, from, exclusive);
+        self.before_chunk(writer, folding, room, &thread, from);
+        self.scan(writer, folding, room, row, from, exclusive);
         ptx!(writer, "bar.warp.sync 0xffffffff");
-        self.store(writer, &room, &thread, programs);
+        self.store(writer, room, &thread, folding);
         ptx!(writer, "ret");
     }
 
     /// Writes where the lane's chunk is and how many elements it has, and says whether the warp has a group.
     fn place(&self, writer: &mut Writer, room: &Room, thread: &Thread, task: Reg) -> Reg {
-        let [lines, target, source, len, groups] = [0, 1, 2, 4, 7].map(|at| word(writer, at));
-        let [to_step, from_step, long_rows, each] = [5, 6, 8, 9].map(|at| word(writer, at));
-        let [line, group, chunk, first, left] = [(); 5].map(|()| writer.reg(Class::Long));
+        let [lines, target, source, len, groups] = [0, 1, 2, 4, 7].map(|at| writer.word(at, Class::Long));
+        let [to_step, from_step, long_rows, each] = [5, 6, 8, 9].map(|at| writer.word(at, Class::Long));
+        let [line, group, chunk, first, left] = writer.regs(Class::Long);
         match self.before() {
             Some(Before::Nothing) => {
                 ptx!(writer, "mul.lo.u64 {line}, {task}, {each}");
@@ -183,7 +153,7 @@ impl Key {
         }
         let is_task = writer.reg(Class::Predicate);
         ptx!(writer, "setp.lt.u64 {is_task}, {line}, {lines}");
-        let [per_line, lines_here, own, at, count] = [(); 5].map(|()| writer.reg(Class::Word));
+        let [per_line, lines_here, own, at, count] = writer.regs(Class::Word);
         ptx!(writer, "cvt.u32.u64 {per_line}, {long_rows}");
         ptx!(writer, "cvt.u32.u64 {lines_here}, {each}");
         ptx!(writer, "div.u32 {own}, {}, {per_line}", thread.lane);
@@ -202,7 +172,8 @@ impl Key {
         ptx!(writer, "min.u64 {left}, {left}, {CHUNK}");
         ptx!(writer, "selp.b64 {left}, {left}, 0, {is_there}");
         ptx!(writer, "cvt.u32.u64 {count}, {left}");
-        let offsets = self.offsets(writer, line);
+        let loops = Offsets::new(writer, Index::WIDE, line, self.axes, (WORDS, LAYOUTS));
+        let offsets: [Reg; LAYOUTS] = loops.all(writer);
         let place = writer.reg(Class::Word);
         ptx!(writer, "mad.lo.u32 {place}, {}, 8, {}", thread.lane, thread.base);
         for (offset, base, step, to) in
@@ -215,32 +186,5 @@ impl Key {
         ptx!(writer, "mad.lo.u32 {place}, {}, 4, {}", thread.lane, thread.base);
         ptx!(writer, "st.shared.u32 [{place}+{}], {count}", room.counts);
         is_task
-    }
-
-    /// Where a line is in each layout.
-    fn offsets(&self, writer: &mut Writer, line: Reg) -> [Reg; LAYOUTS] {
-        let at = |axis: usize| WORDS + (1 + LAYOUTS) * axis;
-        let mut coordinates = Vec::new();
-        let mut rest = line;
-        for axis in (1..self.axes).rev() {
-            let extent = word(writer, at(axis));
-            let [coordinate, quotient] = [(); 2].map(|()| writer.reg(Class::Long));
-            ptx!(writer, "rem.u64 {coordinate}, {rest}, {extent}");
-            ptx!(writer, "div.u64 {quotient}, {rest}, {extent}");
-            coordinates.push((axis, coordinate));
-            rest = quotient;
-        }
-        if self.axes > 0 {
-            coordinates.push((0, rest));
-        }
-        std::array::from_fn(|layout| {
-            let sum = writer.reg(Class::Long);
-            ptx!(writer, "mov.b64 {sum}, 0");
-            for (axis, coordinate) in &coordinates {
-                let stride = word(writer, at(*axis) + 1 + layout);
-                ptx!(writer, "mad.lo.s64 {sum}, {coordinate}, {stride}, {sum}");
-            }
-            sum
-        })
     }
 }

@@ -1,8 +1,9 @@
 //! The launches, as plain data.
 
-use super::kernel::{Before, GROUP, Key, LAYOUTS, Pass};
+use super::kernel::{Before, GROUP, Key, Pass};
 use crate::core::error::{Error, Result};
 use crate::device::tensor::{Layout, fused};
+use crate::libraries::kernel::push_axes;
 use crate::libraries::reductions::scans::kernel::total_size;
 use crate::libraries::reductions::scans::levels::{CHUNK, parts};
 use crate::libraries::reductions::scans::op::Scan;
@@ -85,13 +86,7 @@ fn step(scan: &Scan, lines: &Lines, (is_leaf, pass): (bool, Pass), other: u64, w
     let rows = lines.len.div_ceil(CHUNK).clamp(1, 32);
     let mut words = vec![lines.count as u64, target, source + offset(1), other, lines.len as u64];
     words.extend([to_step, from_step, groups as u64, rows as u64, each as u64]);
-    for axis in 0..axes {
-        let extent = lines.loops.first().and_then(|layout| layout.extents().get(axis)).copied().unwrap_or(1);
-        words.push(extent as u64);
-        for (layout, size) in lines.loops.iter().zip(lines.sizes).take(LAYOUTS) {
-            words.push((along(layout, axis) * size as isize) as u64);
-        }
-    }
+    push_axes(&mut words, &lines.loops.iter().zip(lines.sizes).collect::<Vec<_>>());
     let grid = u32::try_from(tasks.div_ceil(warps)).ok().filter(|grid| *grid <= i32::MAX as u32);
     let grid = grid.ok_or_else(|| Error::invalid("x", "more lines than a launch has blocks"))?;
     Ok(Step { key, grid, words })
