@@ -47,7 +47,7 @@ pub(crate) fn in_turns(test: &str, seed: u64, body: impl FnOnce(&Session, u64)) 
 fn with_addresses_that_stay(child: &mut Command) {
     let given = |(name, _): &(OsString, OsString)| {
         let name = name.to_string_lossy();
-        ["WINDLASS_TEST_TURNS", "LD_LIBRARY_PATH", "PATH", "HOME"].contains(&&*name)
+        ["WINDLASS_TEST_TURNS", "WINDLASS_TEST_MEMORY", "LD_LIBRARY_PATH", "PATH", "HOME"].contains(&&*name)
     };
     child.env_clear().envs(env::vars_os().filter(given));
     // SAFETY: the call takes a number, allocates nothing, and changes what the next `exec` does, which follows.
