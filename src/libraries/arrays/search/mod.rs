@@ -1,6 +1,7 @@
 //! Places of values in a sorted vector, by binary search, and what is made of that.
 //!
-//! `op.rs` is the operation, `host.rs` its half for the CPU, `kernel.rs` its text for a GPU; `front.rs` the caller's side.
+//! `op.rs` is the operation, `host.rs` its half for the CPU, with bins at equal distances in `even.rs`; `kernel.rs` is its text for a GPU,
+//! `front.rs` the caller's side.
 
 #[cfg(feature = "host")]
 mod even;
