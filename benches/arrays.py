@@ -49,10 +49,49 @@ def calls():
         for name in ("sum", "max", "mean", "argmax"):
             for along, axis in [("inner", 1), ("outer", 0)]:
                 rows[f"{name} along the {along} axis, {text}"] = lambda x=x, name=name, axis=axis: getattr(x, name)(axis=axis)
-    for source, target, names in [(np.float32, np.float16, "f32 to f16"), (np.float64, np.float32, "f64 to f32"), (np.int32, np.float32, "i32 to f32")]:
+            rows[f"{name} of all, {text}"] = lambda x=x, name=name: getattr(x, name)()
+        for along, axis in [("along the inner axis", 1), ("along the outer axis", 0), ("of all", None)]:
+            rows[f"var {along}, {text}"] = lambda x=x, axis=axis: x.var(axis=axis)
+        if dtype is np.float32:
+            for along, axis in [("inner", 1), ("outer", 0)]:
+                rows[f"cumsum along the {along} axis, f32"] = lambda x=x, out=out, axis=axis: np.cumsum(x, axis=axis, out=out)
+
+            def softmax(x=x, out=out):
+                np.subtract(x, x.max(axis=1, keepdims=True), out=out)
+                np.exp(out, out=out)
+                np.divide(out, out.sum(axis=1, keepdims=True), out=out)
+
+            rows["softmax, f32"] = softmax
+    rows |= chosen()
+    for source, target, names in [(np.float32, np.float16, "f32 to f16"), (np.float64, np.float16, "f64 to f16"), (np.float64, np.float32, "f64 to f32"), (np.int32, np.float32, "i32 to f32")]:
         x = array(source, 1e6 if source is np.int32 else 1)
         rows[f"cast {names}"] = lambda x=x, out=np.zeros(x.shape, target): np.copyto(out, x, casting="unsafe")
     return rows
+
+
+def chosen():
+    """What is counted, chosen and searched: the numbers are those of the program."""
+    mixed = lambda n: np.arange(n, dtype=np.int64) * 7368787 % 15485863 % 1000000
+    million = 1000000
+    numbers, x, truth = (mixed(4 * million) % 1000).astype(np.int32), mixed(million).astype(np.float64), mixed(million) % 2 == 1
+    plane, order, lines = truth.reshape(1000, 1000), np.sort(x), mixed(256 * 32000).astype(np.float32).reshape(256, -1)
+    edge = lines.shape[1] - 50
+
+    def top():
+        places = np.argpartition(lines, edge, axis=1)[:, edge:]
+        values = np.take_along_axis(lines, places, axis=1)
+        by = np.argsort(-values, axis=1)
+        return np.take_along_axis(values, by, axis=1), np.take_along_axis(places, by, axis=1)
+
+    return {
+        "bincount of 4e6, 1000 bins": lambda: np.bincount(numbers, minlength=1000),
+        "histogram of 1e6, 100 bins": lambda: np.histogram(x, 100),
+        "nonzero of 1e6": lambda: np.nonzero(truth),
+        "nonzero of 1000 x 1000": lambda: np.nonzero(plane),
+        "masked_select of 1e6": lambda: x[truth],
+        "searchsorted of 1e6 in 1e6": lambda: np.searchsorted(order, x),
+        "top 50 of 256 x 32000": top,
+    }
 
 
 def fastest(call):

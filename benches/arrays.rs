@@ -6,9 +6,11 @@
 
 use std::io::{BufRead, Write};
 use std::time::{Duration, Instant};
+use windlass::arrays::SearchSide;
 use windlass::expressions::{Formula, Symbol};
+use windlass::reductions::All;
 use windlass::tensor::TensorRef;
-use windlass::{Device, Element, Tensor, f16};
+use windlass::{Bool, Device, Element, Tensor, f16};
 
 const BYTES: usize = 16 << 20;
 const COLUMNS: usize = 1024;
@@ -64,6 +66,66 @@ macro_rules! reductions { ($rows:ident, $device:ident, $x:ident, $text:literal, 
     }
 )* } }
 
+macro_rules! whole { ($rows:ident, $device:ident, $x:ident, $text:literal, $($name:ident),*) => { $(
+    let (device, x) = ($device.clone(), $x.clone());
+    let call = move || drop(device.$name(&x, All).unwrap().await_result().unwrap());
+    $rows.push((format!("{} of all, {}", stringify!($name), $text), Box::new(call)));
+)* } }
+
+macro_rules! spread {
+    ($rows:ident, $device:ident, $x:ident, $text:literal) => {
+        for (along, axes) in
+            [("along the inner axis", vec![1]), ("along the outer axis", vec![0]), ("of all", vec![0, 1])]
+        {
+            let (device, x) = ($device.clone(), $x.clone());
+            let call = move || drop(device.var(&x, axes.clone(), 0).unwrap().await_result().unwrap());
+            $rows.push((format!("var {along}, {}", $text), Box::new(call)));
+        }
+    };
+}
+
+/// Numbers below one million, in no order: `arrays.py` makes the same.
+fn mixed(len: usize) -> impl Iterator<Item = u32> {
+    (0..len as u64).map(|k| (k * 7_368_787 % 15_485_863 % 1_000_000) as u32)
+}
+
+/// What is counted, chosen and searched.
+fn chosen(rows: &mut Rows, device: &Device) {
+    const MILLION: usize = 1_000_000;
+    let mut row = |name: &str, call: Call| rows.push((name.to_owned(), call));
+    let share = |x: Tensor<f64>| x.share();
+    let numbers =
+        device.tensor([4 * MILLION], mixed(4 * MILLION).map(|x| x as i32 % 1000).collect::<Vec<_>>()).unwrap();
+    let own = device.clone();
+    row(
+        "bincount of 4e6, 1000 bins",
+        Box::new(move || drop(own.bincount(&numbers, 1000).unwrap().await_result().unwrap())),
+    );
+    let x = share(device.tensor([MILLION], mixed(MILLION).map(f64::from).collect::<Vec<_>>()).unwrap());
+    let (own, view) = (device.clone(), x.clone());
+    let call = move || drop(own.histogram(&view, 100, None).unwrap().0.await_result().unwrap());
+    row("histogram of 1e6, 100 bins", Box::new(call));
+    let truth =
+        device.tensor([MILLION], mixed(MILLION).map(|x| Bool((x % 2) as u8)).collect::<Vec<_>>()).unwrap().share();
+    let (own, view) = (device.clone(), truth.clone());
+    row("nonzero of 1e6", Box::new(move || drop(own.nonzero(&view).unwrap().await_result().unwrap())));
+    let plane = truth.reshape([1000, 1000]).unwrap();
+    let own = device.clone();
+    row("nonzero of 1000 x 1000", Box::new(move || drop(own.nonzero(&plane).unwrap().await_result().unwrap())));
+    let (own, view) = (device.clone(), x.clone());
+    row(
+        "masked_select of 1e6",
+        Box::new(move || drop(own.masked_select(&view, &truth).unwrap().await_result().unwrap())),
+    );
+    let sorted = device.sort(&x, 0).unwrap().await_result().unwrap();
+    let own = device.clone();
+    let call = move || drop(own.searchsorted(&sorted, &x, SearchSide::Left).unwrap().await_result().unwrap());
+    row("searchsorted of 1e6 in 1e6", Box::new(call));
+    let lines = device.tensor([256, 32_000], mixed(256 * 32_000).map(|x| x as f32).collect::<Vec<_>>()).unwrap();
+    let own = device.clone();
+    row("top 50 of 256 x 32000", Box::new(move || drop(own.top_k(&lines, 50, 1).unwrap().await_result().unwrap())));
+}
+
 fn rows(device: &Device) -> Rows {
     let mut rows = Rows::new();
     let (x, y) = (array(device, |x| x as f32), array(device, |x| x));
@@ -71,10 +133,26 @@ fn rows(device: &Device) -> Rows {
     of_floats(&mut rows, device, &x, "f32");
     of_floats(&mut rows, device, &y, "f64");
     rows.push(("cast f32 to f16".to_owned(), one(device, &x, Symbol::cast::<f16>)));
+    rows.push(("cast f64 to f16".to_owned(), one(device, &y, Symbol::cast::<f16>)));
     rows.push(("cast f64 to f32".to_owned(), one(device, &y, Symbol::cast::<f32>)));
     rows.push(("cast i32 to f32".to_owned(), one(device, &whole, Symbol::cast::<f32>)));
     reductions!(rows, device, x, "f32", sum, max, mean, argmax);
     reductions!(rows, device, y, "f64", sum, max, mean, argmax);
+    whole!(rows, device, x, "f32", sum, max, argmax);
+    whole!(rows, device, y, "f64", sum, max, argmax);
+    spread!(rows, device, x, "f32");
+    spread!(rows, device, y, "f64");
+    for axis in [1, 0] {
+        let (device, x) = (device.clone(), x.clone());
+        let call = move || drop(device.cumsum(&x, axis).unwrap().await_result().unwrap());
+        rows.push((format!("cumsum along the {} axis, f32", ["outer", "inner"][axis as usize]), Box::new(call)));
+    }
+    let (own, view) = (device.clone(), x.clone());
+    rows.push((
+        "softmax, f32".to_owned(),
+        Box::new(move || drop(own.softmax(&view, 1).unwrap().await_result().unwrap())),
+    ));
+    chosen(&mut rows, device);
     rows
 }
 

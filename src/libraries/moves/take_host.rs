@@ -106,6 +106,23 @@ unsafe fn go<U: Copy>(take: &Take, loops: &Loops, bases: Bases, line: usize) -> 
         }
         return bad;
     }
+    if take.index == DType::I64 && take.checked && target.1 == 1 {
+        let (all, step) = (loops.slices as i64, indices.1);
+        let indices = bases.indices.cast::<i64>().wrapping_offset(indices.0);
+        let to = to.wrapping_offset(target.0);
+        let mut worst = 0u64;
+        for i in 0..n as isize {
+            // SAFETY: an index of the line.
+            let number = unsafe { *indices.offset(i * step) };
+            let number = if number < 0 { number + all } else { number };
+            let fits = (0..all).contains(&number);
+            worst = if fits { worst } else { worst.max(!((numbers.0 + i * numbers.1) as u64)) };
+            let number = if fits { number as isize } else { 0 };
+            // SAFETY: the line lies inside the operands, whose elements have this size and alignment.
+            unsafe { *to.offset(i) = *from.wrapping_offset(x.0 + i * x.1 + number * loops.stride) };
+        }
+        return worst;
+    }
     for i in 0..n as isize {
         let from = from.wrapping_offset(x.0 + i * x.1 + slice(i) * loops.stride);
         // SAFETY: as above.

@@ -74,7 +74,7 @@ pub(super) fn two(shape: &Shape) -> Result<[Arc<Shape>; 2]> {
 }
 
 #[cfg(feature = "host")]
-pub(super) use host::reduce;
+pub(super) use host::{finish, reduce};
 
 #[cfg(feature = "host")]
 mod host {
@@ -115,8 +115,23 @@ mod host {
             run(&of(largest), &[input], most.as_mut_ptr().cast())?;
             run(&of(sum), &[input, most.as_ptr().cast()], sums.as_mut_ptr().cast())?;
         }
+        // SAFETY: as many pairs as results.
+        unsafe { finish(rows, &most, &sums, output) }
+    }
+
+    /// Writes the results of these pairs, or what is computed of them.
+    ///
+    /// # Safety
+    /// The output has a result for each pair.
+    pub(in super::super) unsafe fn finish<W: Copy + Default>(
+        rows: &Reduce,
+        most: &[W],
+        sums: &[W],
+        output: *mut u8,
+    ) -> Result<()> {
+        let len = most.len();
         let mut pairs = room::filled(len, Complex::<W>::default())?;
-        pairs.iter_mut().zip(most.iter().zip(&sums)).for_each(|(to, (re, im))| *to = Complex::new(*re, *im));
+        pairs.iter_mut().zip(most.iter().zip(sums)).for_each(|(to, (re, im))| *to = Complex::new(*re, *im));
         let layout = Layout::row_major([len])?;
         let Some(finish) = rows.shape.finish.clone() else {
             // SAFETY: the output has a pair for each result.

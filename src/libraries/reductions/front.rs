@@ -78,7 +78,7 @@ pub(in crate::libraries) fn submit_any(
 }
 
 /// The formula that gives its input, recorded once for each type.
-pub(super) fn itself<T: Element>() -> Result<Recorded> {
+pub(in crate::libraries) fn itself<T: Element>() -> Result<Recorded> {
     static KNOWN: [OnceLock<Arc<Kept>>; DType::Bool as usize + 1] =
         [const { OnceLock::new() }; DType::Bool as usize + 1];
     let place = KNOWN.get(T::DTYPE as usize);

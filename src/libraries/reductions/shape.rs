@@ -70,6 +70,13 @@ impl Shape {
         Shape { kind: self.kind, formula, finish, inputs, axes: self.axes, output, found: Found::default() }
     }
 
+    /// The same reduction of a part of the results: of these inputs, along these of their axes.
+    #[cfg(feature = "host")]
+    pub(super) fn part(&self, inputs: Vec<Layout>, axes: u64, output: Layout) -> Self {
+        let (formula, finish) = (self.formula.clone(), self.finish.clone());
+        Shape { kind: self.kind, formula, finish, inputs, axes, output, found: Found::default() }
+    }
+
     /// Another reduction along the same axes, of a formula of these inputs.
     #[cfg(feature = "host")]
     pub(super) fn of_kind(&self, kind: ReductionKind, formula: Arc<Kept>, inputs: Vec<Layout>) -> Self {

@@ -4,6 +4,7 @@ mod against;
 mod chosen;
 mod facts;
 mod made;
+mod passes;
 mod places;
 mod sorts;
 mod weights;

@@ -3,6 +3,7 @@
 
 mod against;
 mod cases;
+mod direct;
 mod ends;
 mod oracle;
 mod refusals;

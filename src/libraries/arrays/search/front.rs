@@ -1,12 +1,13 @@
 //! The calls of a device.
 
-use super::op::Search;
-use crate::core::buffer::{AnyBuffers, AnyIns};
+use super::op::{Answer, Search};
+use crate::core::buffer::{AnyBuffers, AnyIn, AnyIns};
+use crate::core::device_info::DeviceKind;
 use crate::core::dispatch::PendingDispatch;
-use crate::core::element::DType;
+use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::Device;
-use crate::device::tensor::{Layout, ReadableTensor, Tensor};
+use crate::device::tensor::{Layout, ReadableTensor, Tensor, TensorRef};
 use crate::libraries::arrays::Ordered;
 use crate::libraries::expressions::build::{Symbol, sealed::Outputs};
 use crate::libraries::expressions::operands::Read;
@@ -29,11 +30,48 @@ fn submit(
 ) -> Result<PendingDispatch<Tensor<i64>>> {
     let output = Layout::row_major(values.1.extents())?;
     let buffer = device.uninit::<i64>(output.len())?;
-    let search = Search { dtype, sorted: sorted.1, values: values.1, right: side == SearchSide::Right };
+    let (right, answer) = (side == SearchSide::Right, Answer::Places);
+    let search = Search { dtype, sorted: sorted.1, values: values.1, right, answer };
     let reads: AnyIns<'_> = [sorted.0, values.0].into_iter().collect();
     let pending =
         device.dispatch(search, reads, [buffer.into()].into_iter().collect()).map_err(Rejected::into_error)?;
     pending.retype(|buffers| Symbol::<i64>::tie(buffers, &output)).map_err(|any: AnyBuffers| Error::from(any))
+}
+
+/// Whether counts are found in one pass. Programs keep the steps that both engines have, since one may run what the other recorded.
+pub(in crate::libraries::arrays) fn counts_at_once(device: &Device) -> bool {
+    device.kind() == DeviceKind::Host && device.recording().is_none()
+}
+
+/// Submits a search with counts for an answer.
+fn count(device: &Device, search: Search, reads: &[AnyIn<'_>]) -> Result<PendingDispatch<Tensor<i64>>> {
+    let output = search.output()?;
+    let written = [device.uninit::<i64>(output.len())?.into()].into_iter().collect();
+    let pending = device.dispatch(search, reads.iter().copied().collect(), written).map_err(Rejected::into_error)?;
+    pending.retype(|buffers| Symbol::<i64>::tie(buffers, &output)).map_err(|any: AnyBuffers| Error::from(any))
+}
+
+/// How many values lie between neighbours of the edges, the last bin with its end; where [`counts_at_once`].
+pub(in crate::libraries::arrays) fn count_between<T: Ordered>(
+    device: &Device,
+    edges: &Tensor<T>,
+    values: &TensorRef<'_, T>,
+) -> Result<PendingDispatch<Tensor<i64>>> {
+    let edges = edges.view();
+    let ((edges, sorted), (part, values)) = (edges.operand()?, values.operand()?);
+    let search = Search { dtype: T::DTYPE, sorted, values, right: true, answer: Answer::Bins };
+    count(device, search, &[edges.into(), part.into()])
+}
+
+/// How often each number below `bins` is a value, then how many are negative; where [`counts_at_once`].
+pub(in crate::libraries::arrays) fn count_numbers<I: Element>(
+    device: &Device,
+    values: &TensorRef<'_, I>,
+    bins: usize,
+) -> Result<PendingDispatch<Tensor<i64>>> {
+    let (part, values) = values.operand()?;
+    let (sorted, answer) = (Layout::row_major([0])?, Answer::Numbers(bins));
+    count(device, Search { dtype: I::DTYPE, sorted, values, right: false, answer }, &[part.into()])
 }
 
 impl Device {

@@ -1,8 +1,13 @@
 //! Places of values in a sorted vector, by binary search, and what is made of that.
 //!
-//! `op.rs` is the operation with its host half, `kernel.rs` its text for a GPU; `front.rs` the caller's side.
+//! `op.rs` is the operation, `host.rs` its half for the CPU, with bins at equal distances in `even.rs`; `kernel.rs` is its text for a GPU,
+//! `front.rs` the caller's side.
 
+#[cfg(feature = "host")]
+mod even;
 mod front;
+#[cfg(feature = "host")]
+mod host;
 #[cfg(feature = "cuda")]
 mod kernel;
 mod op;
@@ -10,5 +15,6 @@ mod op;
 mod tests;
 
 pub use front::SearchSide;
+pub(super) use front::{count_between, count_numbers, counts_at_once};
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) use op::Search;

@@ -1,4 +1,4 @@
-//! The operation: for each value, how many elements of a sorted vector come before it.
+//! The operation: for each value, how many elements of a sorted vector come before it, or how many values lie between its neighbours.
 
 use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
 use crate::core::element::DType;
@@ -10,6 +10,17 @@ use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
 use crate::libraries::arrays::sort::order::Order;
 use serde::{Deserialize, Serialize};
 
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::libraries::arrays) enum Answer {
+    /// The place of each value.
+    Places,
+    /// How many values lie between neighbours of the vector, the last bin with its end. On the CPU only.
+    Bins,
+    /// How often each number below this one is a value, then how many values are negative; there is no vector. On the CPU only.
+    Numbers(usize),
+}
+
 /// Searches values. All is plain data, and admitted by [`Op::check`], wherever it comes from. What is written is row-major, `i64`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::libraries::arrays) struct Search {
@@ -19,6 +30,7 @@ pub(in crate::libraries::arrays) struct Search {
     pub(super) values: Layout,
     /// Whether equal elements count as before a value.
     pub(super) right: bool,
+    pub(super) answer: Answer,
 }
 
 impl Search {
@@ -34,20 +46,38 @@ impl Search {
         Ok(fused(&[&Layout::row_major(self.values.extents())?, &self.values]))
     }
 
+    /// The extents of what is written.
+    pub(super) fn output(&self) -> Result<Layout> {
+        match self.answer {
+            Answer::Places => Layout::row_major(self.values.extents()),
+            Answer::Bins => Layout::row_major([self.sorted.len().saturating_sub(1)]),
+            Answer::Numbers(bins) => Layout::row_major([bins.saturating_add(1)]),
+        }
+    }
+
     fn check_operands(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
-        let ([sorted, values], [places]) = (reads, writes) else {
-            return Err(Error::invalid("values", format!("{} read and {} written", reads.len(), writes.len())));
+        let counted = matches!(self.answer, Answer::Numbers(_));
+        let (sorted, values, places) = match (reads, writes) {
+            ([sorted, values], [places]) if !counted => (Some(sorted), values, places),
+            ([values], [places]) if counted => (None, values, places),
+            _ => return Err(Error::invalid("values", format!("{} read and {} written", reads.len(), writes.len()))),
         };
         self.order()?;
-        if self.sorted.rank() != 1 {
-            return Err(Error::invalid("sorted", format!("{} axes, but it is a vector", self.sorted.rank())));
+        if let Some(sorted) = sorted {
+            if self.sorted.rank() != 1 {
+                return Err(Error::invalid("sorted", format!("{} axes, but it is a vector", self.sorted.rank())));
+            }
+            self.sorted.check_operand("sorted", sorted, self.dtype)?;
         }
-        self.sorted.check_operand("sorted", sorted, self.dtype)?;
         self.values.check_operand("values", values, self.dtype)?;
-        let output = Layout::row_major(self.values.extents())?;
+        let output = self.output()?;
         output.check_operand("places", places, DType::I64)?;
-        if output.len() != places.len() || sorted.overlaps(places) || values.overlaps(places) {
+        if output.len() != places.len() || reads.iter().any(|read| read.overlaps(places)) {
             return Err(Error::invalid("places", "another number of elements, or in the memory of what is read"));
+        }
+        let is_number = matches!(self.dtype, DType::I32 | DType::I64 | DType::U32 | DType::U64);
+        if counted && !is_number {
+            return Err(Error::invalid("values", format!("numbers of {}", self.dtype)));
         }
         Ok(())
     }
@@ -70,11 +100,14 @@ impl Op for Search {
     }
 
     fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
-        (crate::core::intern::types(&[self.dtype; 2]), &[DType::I64])
+        let read = [self.dtype; 2];
+        let read = if matches!(self.answer, Answer::Numbers(_)) { &read[..1] } else { &read };
+        (crate::core::intern::types(read), &[DType::I64])
     }
 
     fn operand_name(&self, index: usize, _: usize) -> Option<String> {
-        ["sorted", "values", "places"].get(index).map(|name| (*name).to_owned())
+        let first = usize::from(matches!(self.answer, Answer::Numbers(_)));
+        ["sorted", "values", "places"].get(first + index).map(|name| (*name).to_owned())
     }
 
     fn cost(&self) -> Cost {
@@ -85,15 +118,18 @@ impl Op for Search {
     #[cfg(feature = "host")]
     fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<()> {
         let missing = || Error::library("internal error: an operand is missing");
-        let (sorted, values) = (reads.first().ok_or_else(missing)?, reads.get(1).ok_or_else(missing)?);
+        let mut reads = reads.iter().map(|slice| slice.bytes());
+        let mut next = || reads.next().ok_or_else(missing);
+        let sorted = if matches!(self.answer, Answer::Numbers(_)) { &[] } else { next()? };
+        let values = next()?;
         let places = writes.into_iter().next().and_then(|slice| slice.downcast::<i64>()).ok_or_else(missing)?;
-        let size = self.dtype.size();
-        let fit =
-            self.sorted.is_inside(sorted.bytes().len() / size) && self.values.is_inside(values.bytes().len() / size);
-        if !fit || self.sorted.rank() != 1 || places.len() != self.values.len() {
+        let inside = |layout: &Layout, bytes: &[u8]| layout.is_inside(bytes.len() / self.dtype.size());
+        let is_vector =
+            matches!(self.answer, Answer::Numbers(_)) || self.sorted.rank() == 1 && inside(&self.sorted, sorted);
+        if !is_vector || !inside(&self.values, values) || places.len() != self.output()?.len() {
             return Err(Error::library("internal error: unchecked layouts"));
         }
-        halves::search(self, self.order()?, sorted.bytes(), values.bytes(), places)
+        super::host::answer(self, (sorted, values), places)
     }
 
     #[cfg(not(feature = "host"))]
@@ -110,6 +146,9 @@ impl Op for Search {
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
+        if self.answer != Answer::Places {
+            return Err(Error::unsupported("counts in one pass on a GPU"));
+        }
         let address = |span: Option<&AnySpan>| span.map_or(0, |span| span.address());
         let (reads, writes) = (queue.reads(), queue.writes());
         let at = [address(writes.first()), address(reads.first()), address(reads.get(1))];
@@ -129,64 +168,6 @@ impl Op for Search {
     }
 
     fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
-    }
-}
-
-#[cfg(feature = "host")]
-pub(super) mod halves {
-    use super::{Order, Result, Search};
-    use crate::device::tensor::Layout;
-    use crate::numerics::parallel::{self, Parts};
-
-    /// The bits of an element; 0 if it is not there.
-    fn bits(bytes: &[u8], size: usize, at: usize) -> u64 {
-        let mut word = [0; 8];
-        let from = bytes.get(at * size..).unwrap_or_default();
-        word.iter_mut().zip(from.iter().take(size)).for_each(|(to, from)| *to = *from);
-        u64::from_le_bytes(word)
-    }
-
-    fn offset(layout: &Layout, mut number: usize) -> usize {
-        let mut offset = layout.offset() as isize;
-        for (n, stride) in layout.extents().iter().zip(layout.strides()).rev() {
-            offset += (number % n) as isize * stride;
-            number /= n;
-        }
-        offset.unsigned_abs()
-    }
-
-    /// Values that a thread searches at least.
-    const FEW: usize = 1 << 10;
-
-    pub(in crate::libraries::arrays::search) fn search(
-        search: &Search,
-        order: Order,
-        sorted: &[u8],
-        values: &[u8],
-        places: &mut [i64],
-    ) -> Result<()> {
-        let (n, size) = (search.sorted.len(), order.size);
-        let step = search.sorted.strides().first().copied().unwrap_or(0);
-        let (first, layout) = (search.sorted.offset() as isize, &search.values);
-        let key = |i: usize| order.key(bits(sorted, size, (first + i as isize * step).unsigned_abs()));
-        let place = |number: usize, place: &mut i64| {
-            let own = order.key(bits(values, size, offset(layout, number)));
-            let (mut low, mut high) = (0, n);
-            while low < high {
-                let middle = low + (high - low) / 2;
-                let other = key(middle);
-                if other < own || (search.right && other == own) {
-                    low = middle + 1;
-                } else {
-                    high = middle;
-                }
-            }
-            *place = low as i64;
-        };
-        parallel::each_part(places, Parts::with_size(FEW), &|part, places| {
-            (part * FEW..).zip(places).for_each(|(number, own)| place(number, own));
-        });
         Ok(())
     }
 }

@@ -1,7 +1,8 @@
 //! The kernel on the machine for PTX, and the host half.
 
+use super::host::search as search_on_host;
 use super::kernel::launch;
-use super::op::{Search, halves};
+use super::op::{Answer, Search};
 use crate::core::element::DType;
 use crate::device::tensor::Layout;
 use crate::engines::ptx::{Area, Checks, PtxModule, Shape};
@@ -22,7 +23,7 @@ fn the_kernel_equals_the_host_half() {
         let turned = Layout::row_major([extents[1], extents[0]]).unwrap().transpose();
         let values = if k % 2 == 0 { turned.flip(0).unwrap() } else { turned };
         let sorted = Layout::new([n], [if k % 3 == 0 { -2 } else { 1 }], if k % 3 == 0 { 2 * n } else { 0 }).unwrap();
-        let search = Search { dtype, sorted, values, right: k % 4 < 2 };
+        let search = Search { dtype, sorted, values, right: k % 4 < 2, answer: Answer::Places };
         let order = search.order().unwrap();
         let bits = |x: u64| if k % 2 == 0 { x % 5 } else { x ^ (x << 31) };
         let mut keys: Vec<u64> = (0..n).map(|_| bits(next()) & order.most()).collect();
@@ -44,7 +45,9 @@ fn the_kernel_equals_the_host_half() {
         let (spread_words, wanted_words) = (aligned(&spread), aligned(&wanted));
         let count = extents[0] * extents[1];
         let (mut host, mut machine) = (vec![0i64; count], vec![0i64; count]);
-        halves::search(&search, order, &spread, &wanted, &mut host).unwrap();
+        let read = |words, len: usize| &bytemuck::cast_slice::<u64, u8>(words)[..len];
+        let (sorted, values) = (read(&spread_words, spread.len()), read(&wanted_words, wanted.len()));
+        search_on_host(&search, order, sorted, values, &mut host).unwrap();
         let at = [machine.as_mut_ptr() as u64, spread_words.as_ptr() as u64, wanted_words.as_ptr() as u64];
         let (key, grid, words) = launch(&search, at).unwrap().unwrap();
         let areas = vec![

@@ -1,13 +1,13 @@
 //! Elements by a condition.
 
-use super::found::{Found, first, vector};
+use super::found::{Found, first, flat, reshaped};
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::core::truth::Bool;
 use crate::device::Device;
 use crate::device::tensor::{Layout, ReadableTensor, Tensor, TensorRef};
 use crate::libraries::arrays::By;
-use crate::libraries::expressions::build::position;
+use crate::libraries::expressions::build::{Symbol, position};
 use crate::libraries::reductions::All;
 
 /// The numbers of the true elements of a vector, then those of the others; and how many are true.
@@ -78,7 +78,7 @@ impl Device {
             let what = format!("extents {:?}, but x has {:?}", condition.extents(), x.extents());
             return Err(Error::invalid("condition", what));
         }
-        self.compress(&vector(self, &x)?, &vector(self, &condition)?, 0)
+        self.compress(&flat(self, &x)?, &flat(self, &condition)?, 0)
     }
 
     /// The positions of the true elements in row-major order: a column for each, a row for each axis. NumPy's `nonzero`, as one
@@ -98,13 +98,24 @@ impl Device {
     pub fn nonzero<'c>(&self, condition: impl ReadableTensor<'c, Bool>) -> Result<Found<Tensor<i64>>> {
         let condition = condition.into();
         let layout = Layout::row_major(condition.extents())?;
-        let (order, count) = order(self, &vector(self, &condition)?.view())?;
+        let (order, count) = order(self, &flat(self, &condition)?)?;
+        if layout.rank() == 1 {
+            let parts = reshaped(order, &[1, layout.len()])?;
+            return Ok(Found { device: self.clone(), parts, count, axis: 1, narrow: first });
+        }
         let axes: Vec<(i64, i64)> =
             layout.extents().iter().zip(layout.strides()).map(|(n, stride)| (*n as i64, *stride as i64)).collect();
         let parts = self.map(&order.broadcast([axes.len(), order.len()])?, |number| {
-            let own = |(n, stride): &(i64, i64)| number / *stride % *n;
-            let rows = (0i64..).zip(&axes);
-            rows.fold(number, |at, (row, axis)| position(0).eq(row).select(own(axis), at))
+            // Both are below 2^53, so the whole part of the rounded quotient is that of the quotient.
+            let before = |stride: i64| (number.cast::<f64>() / stride as f64).floor().cast::<i64>();
+            let (mut at, mut outer): (Symbol<i64>, Symbol<i64>) = (number, number);
+            for (row, (n, stride)) in (0i64..).zip(&axes) {
+                let all = if *stride == 1 { number } else { before(*stride) };
+                let own = if row == 0 { all } else { all - outer * *n };
+                at = if row == 0 { own } else { position(0).eq(row).select(own, at) };
+                outer = all;
+            }
+            at
         })?;
         Ok(Found { device: self.clone(), parts: parts.into_output(), count, axis: 1, narrow: first })
     }

@@ -65,3 +65,14 @@ pub(in crate::libraries::arrays) fn vector<'a, T: Element>(
     let len = x.len();
     reshaped(device.contiguous(&x)?.into_output(), &[len])
 }
+
+/// The same, in the memory of the operand where that lies in order.
+pub(super) fn flat<'a, T: Element>(
+    device: &Device,
+    x: &crate::device::tensor::TensorRef<'a, T>,
+) -> Result<crate::device::tensor::TensorRef<'a, T>> {
+    match x.reshape([x.len()]) {
+        Ok(flat) => Ok(flat),
+        Err(_) => Ok(vector(device, x)?.share()),
+    }
+}

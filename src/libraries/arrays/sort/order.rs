@@ -2,6 +2,8 @@
 
 use crate::core::element::DType;
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "host")]
+use std::ops::{BitAnd, BitOr, BitXor, Not};
 
 /// What the bits of an element mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -57,21 +59,96 @@ impl Order {
     #[cfg(feature = "host")]
     #[inline(always)]
     pub(in crate::libraries::arrays) fn key(self, bits: u64) -> u64 {
-        let (sign, most) = (self.sign(), self.most());
-        let turn = if self.descending { most } else { 0 };
+        match self.size {
+            1 => self.key_of(bits as u8).widen(),
+            2 => self.key_of(bits as u16).widen(),
+            4 => self.key_of(bits as u32).widen(),
+            _ => self.key_of(bits),
+        }
+    }
+
+    /// The same for bits of the size of the elements.
+    #[cfg(feature = "host")]
+    #[inline(always)]
+    pub(in crate::libraries::arrays) fn key_of<T: Bits>(self, bits: T) -> T {
+        let turn = if self.descending { T::ALL } else { T::NONE };
         match self.numbers {
             Numbers::Unsigned => bits ^ turn,
-            Numbers::Signed => bits ^ sign ^ turn,
-            Numbers::Truth => u64::from(bits != 0) ^ (turn & 1),
+            Numbers::Signed => bits ^ T::SIGN ^ turn,
+            Numbers::Truth => T::narrow((bits != T::NONE).into()) ^ (turn & T::narrow(1)),
             Numbers::Float(infinity) => {
-                let size = bits & !sign;
-                let rising = match bits {
-                    _ if size == 0 => sign,
-                    _ if bits & sign != 0 => bits ^ most,
-                    _ => bits ^ sign,
-                };
-                if size > infinity { most } else { rising ^ turn }
+                let size = bits & !T::SIGN;
+                let flip = if bits & T::SIGN != T::NONE { T::ALL } else { T::SIGN };
+                let rising = if size == T::NONE { T::SIGN } else { bits ^ flip };
+                if size > T::narrow(infinity) { T::ALL } else { rising ^ turn }
             }
         }
     }
 }
+
+/// The bits of an element.
+#[cfg(feature = "host")]
+pub(in crate::libraries::arrays) trait Bits:
+    Copy
+    + Ord
+    + Send
+    + Sync
+    + Default
+    + BitAnd<Output = Self>
+    + BitOr<Output = Self>
+    + BitXor<Output = Self>
+    + Not<Output = Self>
+{
+    const NONE: Self;
+    const ALL: Self;
+    const SIGN: Self;
+    fn widen(self) -> u64;
+    fn narrow(bits: u64) -> Self;
+}
+
+#[cfg(feature = "host")]
+macro_rules! bits { ($($t:ty)*) => { $(
+    impl Bits for $t {
+        const NONE: Self = 0;
+        const ALL: Self = !0;
+        const SIGN: Self = 1 << (<$t>::BITS - 1);
+        #[inline(always)]
+        fn widen(self) -> u64 {
+            self.into()
+        }
+        #[inline(always)]
+        fn narrow(bits: u64) -> Self {
+            bits as $t
+        }
+    }
+)* } }
+#[cfg(feature = "host")]
+bits!(u8 u16 u32 u64);
+
+/// Has the loop compiled for each meaning of the bits, so that it does not ask for it at each element.
+#[cfg(feature = "host")]
+macro_rules! for_order {
+    ($order:ident => $body:expr) => {{
+        use $crate::libraries::arrays::sort::order::{Numbers, Order};
+        match $order.numbers {
+            Numbers::Unsigned => {
+                let $order = Order { numbers: Numbers::Unsigned, ..$order };
+                $body
+            }
+            Numbers::Signed => {
+                let $order = Order { numbers: Numbers::Signed, ..$order };
+                $body
+            }
+            Numbers::Truth => {
+                let $order = Order { numbers: Numbers::Truth, ..$order };
+                $body
+            }
+            Numbers::Float(infinity) => {
+                let $order = Order { numbers: Numbers::Float(infinity), ..$order };
+                $body
+            }
+        }
+    }};
+}
+#[cfg(feature = "host")]
+pub(in crate::libraries::arrays) use for_order;

@@ -1,4 +1,4 @@
-//! Counts by bins: where the edges stand among the sorted elements.
+//! Counts by bins: where the edges stand among the sorted elements, or on the CPU a search that counts.
 
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
@@ -7,11 +7,13 @@ use crate::core::op::Verdict;
 use crate::core::truth::Bool;
 use crate::device::Device;
 use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
+use crate::libraries::arrays::search::{count_between, count_numbers, counts_at_once};
 use crate::libraries::arrays::{Ordered, SearchSide};
 use crate::libraries::arrays::{first, select_vector};
 use crate::libraries::expressions::build::{Symbol, position};
 use crate::libraries::moves::{Place, Told};
-use crate::libraries::reductions::{All, AnyTrue};
+use crate::libraries::reductions::front::{Call, itself, submit};
+use crate::libraries::reductions::{All, AnyTrue, ReductionKind};
 use half::{bf16, f16};
 
 /// A floating-point element that bins have edges of, and quantiles lie between: `f32`, `f64`, `f16`, `bf16`. Cast integers to one
@@ -32,8 +34,15 @@ impl Measured for half::f16 {}
 impl Measured for half::bf16 {}
 
 /// How many elements lie between neighbours of the edges, the last bin with its end.
-fn counts<T: Ordered>(device: &Device, x: &Tensor<T>, edges: &Tensor<T>) -> Result<PendingDispatch<Tensor<i64>>> {
-    let sorted = device.sort(x, 0)?.into_output();
+fn counts<T: Ordered>(
+    device: &Device,
+    x: &TensorRef<'_, T>,
+    edges: &Tensor<T>,
+) -> Result<PendingDispatch<Tensor<i64>>> {
+    if counts_at_once(device) {
+        return count_between(device, edges, x);
+    }
+    let sorted = device.sort(&select_vector(device, x)?, 0)?.into_output();
     let (front, end) = edges.split(0, edges.len() - 1)?;
     let begins = device.searchsorted(&sorted, &front, SearchSide::Left)?.into_output();
     let end = device.searchsorted(&sorted, &end, SearchSide::Right)?.into_output();
@@ -81,25 +90,23 @@ fn holds(dtype: DType, x: f64) -> bool {
 /// The edges of bins of the same width: see [`Device::histogram`].
 pub(super) fn ends<T: Measured>(
     device: &Device,
-    x: &Tensor<T>,
+    x: &TensorRef<'_, T>,
     bins: usize,
     range: Option<[f64; 2]>,
 ) -> Result<Tensor<T>> {
     if bins == 0 {
         return Err(Error::invalid("bins", "there is none"));
     }
+    let end = |kind| -> Result<f64> {
+        let read = [x.operand().map(|(part, layout)| (part.into(), layout))?].into_iter().collect();
+        let call = Call { kind, less: 0, axes: &All, formula: itself::<T>(), finish: None };
+        let end = submit::<T>(device, call, Ok(read))?.into_output();
+        device.item(&device.map(&end, |end| end.cast::<f64>())?.into_output())
+    };
     let [low, high] = match range {
         Some(range) => range,
         None if x.is_empty() => return Err(Error::invalid("range", "no element and no range")),
-        None => {
-            let wide = device.map(x, |x| x.cast::<f64>())?.into_output();
-            [device.min(&wide, All)?.into_output(), device.max(&wide, All)?.into_output()]
-                .map(|end| device.item(&end))
-                .into_iter()
-                .collect::<Result<Vec<f64>>>()?
-                .try_into()
-                .map_err(|_| Error::library("internal error: not two ends"))?
-        }
+        None => [end(ReductionKind::Min)?, end(ReductionKind::Max)?],
     };
     if !(low <= high && holds(T::DTYPE, low) && holds(T::DTYPE, high)) {
         let whose = if range.is_some() { "" } else { "of the elements: " };
@@ -133,7 +140,7 @@ impl Device {
         let edges = edges.into();
         edges_between(&edges)?;
         let edges = select_vector(self, &edges)?;
-        let counts = counts(self, &select_vector(self, x)?, &edges)?.into_output();
+        let counts = counts(self, &x.into(), &edges)?.into_output();
         self.copied_unless(&counts, &fall(self, &edges)?, Told::FallingEdges)
     }
 
@@ -160,7 +167,7 @@ impl Device {
         bins: usize,
         range: Option<[f64; 2]>,
     ) -> Result<(PendingDispatch<Tensor<i64>>, Tensor<T>)> {
-        let x = select_vector(self, x)?;
+        let x = x.into();
         let edges = ends(self, &x, bins, range)?;
         Ok((counts(self, &x, &edges)?, edges))
     }
@@ -184,8 +191,14 @@ impl Device {
         x: impl ReadableTensor<'a, I>,
         bins: usize,
     ) -> Result<PendingDispatch<Tensor<i64>, Verdict>> {
-        let x = select_vector(self, x)?;
-        let (most, all) = (bins as i64, bins.max(1));
+        let (x, most, all) = (x.into(), bins as i64, bins.max(1));
+        if counts_at_once(self) {
+            let counts = count_numbers(self, &x, all)?.into_output();
+            let negative = self.map(&counts.split(0, all)?.1, |negative| negative.gt(0))?.into_output();
+            let all = self.copied_unless(&counts, &negative, Told::NegativeNumber)?;
+            return all.retype(|(all,)| Ok((first(all, 0, bins)?,)));
+        }
+        let x = select_vector(self, &x)?;
         // What is not counted comes behind all that is.
         let numbers = self.map(&x, |x| {
             let x = x.cast::<i64>();

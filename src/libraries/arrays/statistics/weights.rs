@@ -112,8 +112,8 @@ impl Device {
     ) -> Result<(PendingDispatch<Tensor<W>>, Tensor<T>)> {
         let x = x.into();
         let weights = weights_of(self, &x, &weights.into())?;
-        let x = select_vector(self, &x)?;
         let edges = ends(self, &x, bins, range)?;
+        let x = select_vector(self, &x)?;
         Ok((between(self, &x, &edges, &weights)?, edges))
     }
 

@@ -125,6 +125,9 @@ impl Low {
     /// `f64` to `f32`: toward zero, and the last bit is set if that was inexact, so that a second rounding sees no false
     /// tie.
     fn odd(&mut self, x: Value) -> Value {
+        if self.keeps {
+            return self.emit(LowOp::Odd, Lane::F32, [x]);
+        }
         let near = self.convert(x, Lane::F32);
         let back = self.convert(near, Lane::F64);
         let [size, near_size] = [x, back].map(|v| self.same(LowOp::Abs, [v]));

@@ -63,7 +63,7 @@ pub(crate) fn lower_as(expr: &Expr, calls: Calls, exact: bool) -> Low {
     let nodes = expr.nodes();
     let moves = moves(nodes);
     let needs = needs(expr, &moves, exact);
-    let mut low = Low::default();
+    let mut low = Low { keeps: matches!(calls, Calls::Keep), ..Low::default() };
     let mut forms: Vec<Forms> = Vec::with_capacity(nodes.len());
     for (at, (node, needs)) in nodes.iter().zip(needs).enumerate() {
         let moved = moves.get(at).copied().unwrap_or_default();

@@ -122,6 +122,8 @@ pub(crate) enum LowOp {
     NarrowF16,
     /// Rounds to nearest even; NaN gives 0x7fff.
     NarrowBf16,
+    /// `F64` to `F32` so that a second rounding is right: what is inexact is rounded to odd. Not in a form for PTX.
+    Odd,
     /// Gives each NaN the one pattern.
     Canon,
     /// An elementary function; not in a form for PTX.
@@ -170,6 +172,8 @@ pub(crate) struct Low {
     uniforms: Vec<(Uniform, Lane)>,
     /// The parts of each output.
     outputs: Vec<Vec<Value>>,
+    /// Whether what one loop does on the host stays one operation.
+    keeps: bool,
     seen: HashMap<Instr, Value>,
     seen_uniforms: HashMap<(Uniform, Lane), u16>,
 }

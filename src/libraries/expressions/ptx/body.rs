@@ -144,7 +144,7 @@ impl Writer {
             }
             LowOp::Canon => self.canonical(lane, a),
             // Inputs and the like come from memory, calls were expanded.
-            LowOp::Input(..) | LowOp::Uniform(_) | LowOp::Position(_) | LowOp::Call(_) => a,
+            LowOp::Input(..) | LowOp::Uniform(_) | LowOp::Position(_) | LowOp::Call(_) | LowOp::Odd => a,
             LowOp::Far(function) => far::call(self, function, lane, [a, b, c]),
         }
     }

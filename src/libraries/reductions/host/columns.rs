@@ -2,6 +2,7 @@
 //! there.
 
 use super::super::space::{CHAINS, GROUP};
+use super::direct::{LINES, STRIP, Tile, Turn};
 use super::lanes::resolve;
 use super::{Level, Source, Work, offset_of};
 use crate::libraries::expressions::host::blocks::Array;
@@ -13,7 +14,72 @@ pub(super) fn tile(results: usize) -> usize {
     results.next_multiple_of(CHAINS).min(8 * CHAINS)
 }
 
+/// Results that a loop of their own treats at once, of which each run lies without gaps.
+pub(super) struct Columns {
+    run: unsafe fn(&Tile),
+    turn: Turn,
+    /// From an element of a result to the next one.
+    step: isize,
+    runs: usize,
+    len: usize,
+    /// The tiles of a run.
+    each: usize,
+}
+
+/// Bytes of a row of a tile: a line of numbers stays in the first cache with those that it is joined to.
+const WIDE: usize = 2048;
+
+impl Columns {
+    pub(super) fn tiles(&self) -> usize {
+        self.runs * self.each
+    }
+
+    /// The first result of a tile, and the one behind its last. Tiles of a run have as many results, or one more.
+    pub(super) fn tile(&self, number: usize) -> (usize, usize) {
+        let (run, k) = (number / self.each, number % self.each);
+        let (share, more) = (self.len / self.each, self.len % self.each);
+        let begin = |k: usize| run * self.len + k * share + k.min(more);
+        (begin(k), begin(k + 1))
+    }
+}
+
 impl Level<'_> {
+    /// The tiles of a loop of their own, if there is one.
+    pub(super) fn direct_columns(&self) -> Option<Columns> {
+        let (direct, [source]) = (self.direct_loop?, &self.sources[..]) else { return None };
+        let (run, len) = (direct.columns?, source.kept.extents().last().copied()?);
+        let (Some(1), [step]) = (source.kept.strides().last(), source.reduced.strides()) else { return None };
+        if len < STRIP {
+            return None;
+        }
+        let each = len.div_ceil(WIDE / source.lane.size());
+        Some(Columns { run, turn: direct.turn, step: *step, runs: self.space.results / len, len, each })
+    }
+
+    /// The group of this number of a tile.
+    pub(super) fn direct_column(&self, work: &mut Work, columns: &Columns, (first, end): (usize, usize), group: usize) {
+        let (Some(source), len, before) = (self.sources.first(), end - first, group * GROUP) else { return };
+        work.own.resize(Self::sizes(self.slots), len);
+        work.lines.resize([8; 2].into_iter(), LINES * len);
+        let mut out = [std::ptr::null_mut(); 3];
+        for (out, array) in out.iter_mut().zip(work.own.arrays()) {
+            *out = array;
+        }
+        let tile = Tile {
+            x: source.at(first, before),
+            step: columns.step,
+            there: (self.space.length - before).min(GROUP),
+            len,
+            turn: columns.turn,
+            lines: [0, 1].map(|k| work.lines.array(k)),
+            out,
+        };
+        // SAFETY: the operand has these elements of each result, which lie side by side; lines and arrays have a number of 8 bytes for
+        // each, or as many as their lanes. The vectors were detected.
+        unsafe { (columns.run)(&tile) };
+        self.store(work, group * self.space.results + first, len);
+    }
+
     /// The values of a source for results, at one of their elements.
     fn column_of(&self, work: &mut Work, k: usize, source: &Source, (first, len): (usize, usize), at: usize) -> Array {
         let size = source.lane.size();

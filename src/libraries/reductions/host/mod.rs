@@ -2,9 +2,11 @@
 //!
 //! A level makes the accumulators of groups from elements, or from those of the groups before. Where the elements of a result lie
 //! side by side a vector holds the chains of a group (`rows.rs`), where results do it holds a chain of each of them
-//! (`columns.rs`). The bits are the same. `lanes.rs` keeps the arrays.
+//! (`columns.rs`). The bits are the same. `lanes.rs` keeps the arrays. Both run programs, step by step; for elements that are read as
+//! they are, of the usual types and kinds, `direct/` has loops of its own.
 
 mod columns;
+mod direct;
 mod lanes;
 mod rows;
 #[cfg(test)]
@@ -23,6 +25,7 @@ use crate::libraries::expressions::host::gather;
 use crate::libraries::expressions::host::in_parts;
 use crate::libraries::expressions::low::Lane;
 use crate::numerics::parallel;
+use direct::Direct;
 use lanes::{Feed, Lanes, Slots, feeds, resolve, slots, splat};
 use smallvec::SmallVec;
 
@@ -71,6 +74,7 @@ struct Level<'a> {
     finish: Option<Finish<'a>>,
     targets: Vec<Target>,
     positional: bool,
+    direct_loop: Option<Direct>,
 }
 
 // SAFETY: the pointers are to inputs, which nothing writes, and to outputs, each of which belongs to one task of one thread.
@@ -85,6 +89,7 @@ struct Work {
     next: Lanes,
     stack: Vec<Lanes>,
     numbers: Lanes,
+    lines: Lanes,
     results: Lanes,
     after: Lanes,
     scratch: Scratch,
@@ -248,6 +253,7 @@ impl<'a> Level<'a> {
             finish,
             targets,
             positional: is_leaf && recipe.is_positional,
+            direct_loop: if is_leaf && space.length > 0 { direct::find(&reduce.shape) } else { None },
         })
     }
 
@@ -255,7 +261,12 @@ impl<'a> Level<'a> {
     fn go(&self, by_result: bool) {
         let (results, groups) = (self.space.results, self.space.groups());
         let elements = results.saturating_mul(self.space.length.max(1));
-        let (count, run): (usize, &Task<'_>) = if by_result {
+        let (count, run): (usize, &Task<'_>) = if let (true, Some(columns)) = (by_result, self.direct_columns()) {
+            (columns.tiles() * groups, &move |work, k| {
+                let (first, end) = columns.tile(k % columns.tiles());
+                self.direct_column(work, &columns, (first, end), k / columns.tiles());
+            })
+        } else if by_result {
             let tile = columns::tile(results);
             let tiles = results.div_ceil(tile);
             (tiles * groups, &move |work, k| {

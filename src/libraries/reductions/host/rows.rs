@@ -1,6 +1,7 @@
 //! Groups whose chains are the lanes of vectors.
 
 use super::super::space::{CHAINS, GROUP};
+use super::direct::{Direct, Group};
 use super::lanes::resolve;
 use super::{Level, Source, Work, offset_of};
 use crate::libraries::expressions::host::blocks::Array;
@@ -19,7 +20,7 @@ pub(super) fn block(length: usize) -> usize {
 
 impl Source {
     /// Where an element of a result is.
-    fn at(&self, result: usize, element: usize) -> *const u8 {
+    pub(super) fn at(&self, result: usize, element: usize) -> *const u8 {
         // The layout of the reduced axes begins at the lowest element.
         let within = offset_of(&self.reduced, element) - self.reduced.offset() as isize;
         let offset = offset_of(&self.kept, result) + within;
@@ -94,7 +95,55 @@ impl Level<'_> {
         }
     }
 
+    /// The accumulators of tasks by a loop of their own; false if their elements do not lie as it wants them.
+    fn direct_rows(&self, work: &mut Work, start: usize, end: usize, direct: &Direct) -> bool {
+        let Some(source) = self.sources.first() else { return false };
+        let (count, place) = (end - start, place(self.space.length));
+        let is_near = !direct.is_computed && matches!(source.reduced.strides(), [1]);
+        let staged = if is_near {
+            None
+        } else {
+            let sources = self.sources.iter().enumerate();
+            let arrays: SmallVec<[Array; 8]> =
+                sources.map(|(k, source)| self.rows_of(work, k, source, start..end)).collect();
+            let own = if direct.is_computed {
+                self.elements_of(work, &arrays, count * place)
+            } else {
+                arrays.into_iter().take(1).collect()
+            };
+            own.first().copied()
+        };
+        let size = match self.x.first() {
+            Some((.., lane)) if direct.is_computed => lane.size(),
+            _ => source.lane.size(),
+        };
+        if staged.is_some_and(|array| array.advance != size * CHAINS) {
+            return false;
+        }
+        work.own.resize(Self::sizes(self.slots), count);
+        let arrays = self.arrays(&mut work.own, 0);
+        for (nth, task) in (start..end).enumerate() {
+            let (result, first, len) = self.range(task);
+            let x = match staged {
+                Some(array) => array.base.wrapping_add(nth * place * size).cast_const(),
+                None => source.at(result, first),
+            };
+            let mut out = [std::ptr::null_mut(); 3];
+            for ((out, array), size) in out.iter_mut().zip(&arrays).zip(Self::sizes(self.slots)) {
+                *out = array.base.wrapping_add(nth * size);
+            }
+            // SAFETY: the operand, or the stage, has the elements of the task, and the arrays a number for each. The vectors were
+            // detected.
+            unsafe { (direct.rows)(&Group { x, len, first: first as i64, turn: direct.turn, out }) };
+        }
+        self.store(work, start, count);
+        true
+    }
+
     pub(super) fn rows(&self, work: &mut Work, start: usize, end: usize) {
+        if self.direct_loop.as_ref().is_some_and(|direct| self.direct_rows(work, start, end, direct)) {
+            return;
+        }
         let (count, place) = (end - start, place(self.space.length));
         let sources = self.sources.iter().enumerate().filter(|_| self.space.length > 0);
         let arrays: SmallVec<[Array; 8]> =

@@ -122,6 +122,9 @@ impl Op for Rows {
         // SAFETY: the layouts lie inside the operands, whose memory is aligned for their types, and the elements of what is written
         // are distinct (above). The operands that are written are exclusively ours.
         unsafe {
+            if super::blocks::run(self, &sources, *target, *results)? {
+                return Ok(());
+            }
             let reduced = sources.get(..self.reduce.shape.inputs.len()).unwrap_or_default();
             match (exponentials::is_it(self.reduce.shape.kind), reduced) {
                 (true, [input]) => exponentials::reduce(&self.reduce, *input, *results)?,

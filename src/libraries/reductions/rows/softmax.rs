@@ -7,15 +7,15 @@ use super::{Spread, submit};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use crate::core::error::Result;
-#[cfg(feature = "cuda")]
+#[cfg(any(feature = "host", feature = "cuda"))]
 use crate::core::sync::Arc;
 use crate::device::Device;
 use crate::device::tensor::{ReadableTensor, Tensor};
 use crate::libraries::expressions::build::{Open, Raw, Symbol, constant};
-#[cfg(feature = "cuda")]
+#[cfg(any(feature = "host", feature = "cuda"))]
 use crate::libraries::expressions::formula::Kept;
 use crate::libraries::expressions::formula::{Recorded, record};
-#[cfg(feature = "cuda")]
+#[cfg(any(feature = "host", feature = "cuda"))]
 use crate::libraries::expressions::ir::Expr;
 use crate::libraries::expressions::operands::Read;
 use half::{bf16, f16};
@@ -95,7 +95,7 @@ fn made<T: SoftmaxElement>(logarithm: bool) -> Result<Recorded> {
 }
 
 /// If these are the formulas of softmax: of the exponential of an element's distance and what a row has, the new element.
-#[cfg(feature = "cuda")]
+#[cfg(any(feature = "host", feature = "cuda"))]
 pub(super) fn of_exponential(dtype: DType, finish: &Expr, made: &Expr) -> Result<Option<Arc<Kept>>> {
     match dtype {
         DType::F16 => of_exponential_of::<f16>(finish, made),
@@ -106,7 +106,7 @@ pub(super) fn of_exponential(dtype: DType, finish: &Expr, made: &Expr) -> Result
     }
 }
 
-#[cfg(feature = "cuda")]
+#[cfg(any(feature = "host", feature = "cuda"))]
 fn of_exponential_of<T: SoftmaxElement>(of_row: &Expr, of_element: &Expr) -> Result<Option<Arc<Kept>>> {
     if finish::<T>(false)?.kept.expr != *of_row || made::<T>(false)?.kept.expr != *of_element {
         return Ok(None);

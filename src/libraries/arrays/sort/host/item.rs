@@ -1,5 +1,6 @@
 //! What is moved in a sort.
 
+pub(super) use crate::libraries::arrays::sort::order::Bits;
 use crate::libraries::arrays::sort::order::Order;
 
 /// What is moved: a key in the upper half and a place in the lower one, or an element.
@@ -29,7 +30,7 @@ impl<T: Bits> Item for Alone<T> {
     }
     #[inline(always)]
     fn key(self, order: Order) -> u64 {
-        order.key(self.0.widen())
+        order.key_of(self.0).widen()
     }
     #[inline(always)]
     fn with(self) -> u64 {
@@ -57,23 +58,3 @@ pairs! {
     u64, 32;
     u128, 64;
 }
-
-/// The bits of an element.
-pub(super) trait Bits: Copy + Ord + Send + Sync + Default {
-    fn widen(self) -> u64;
-    fn narrow(bits: u64) -> Self;
-}
-
-macro_rules! bits { ($($t:ty)*) => { $(
-    impl Bits for $t {
-        #[inline(always)]
-        fn widen(self) -> u64 {
-            self.into()
-        }
-        #[inline(always)]
-        fn narrow(bits: u64) -> Self {
-            bits as $t
-        }
-    }
-)* } }
-bits!(u8 u16 u32 u64);

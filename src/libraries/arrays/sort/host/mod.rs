@@ -2,16 +2,20 @@
 //!
 //! What goes with a key is the element's place. Pairs have 64 bits, or 128 for keys of 64. If elements are all that is written,
 //! integers and those of 64 bits go alone: their keys are made again in each pass, which moves half as many bytes. Integers of 16 bits
-//! and less are counted only (`count.rs`). Lines are treated by several threads; a long one by all of them (`long.rs`).
+//! and less are counted only (`count.rs`), of truth values the places are listed (`truth.rs`), and of a line of which few elements are
+//! wanted no others are packed than may be among them (`few.rs`). Lines are treated by several threads; a long one by all of them (`long.rs`).
 
 mod count;
+mod few;
 mod item;
 mod long;
 mod radix;
+pub(in crate::libraries::arrays) mod truth;
 
 use super::lines::Lines;
 use super::op::Sort;
-use super::order::{Numbers, Order};
+use super::order::{Numbers, Order, for_order};
+use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::core::room;
 use crate::numerics::parallel;
@@ -41,22 +45,13 @@ struct Line<T> {
 /// The elements of the line lie at their distances.
 unsafe fn pack<T: Bits, P: Item>(order: Order, line: &Line<T>, first: usize, pairs: &mut [P]) {
     let with_places = !P::IS_ELEMENT;
-    macro_rules! pack {
-        ($order:expr) => {{
-            let order: Order = $order;
-            for (i, pair) in pairs.iter_mut().enumerate() {
-                // SAFETY: the caller's promise.
-                let bits = unsafe { *line.x.offset(i as isize * line.step) }.widen();
-                *pair = P::new(order.key(bits), if with_places { (first + i) as u64 } else { bits });
-            }
-        }};
-    }
-    match order.numbers {
-        Numbers::Unsigned => pack!(Order { numbers: Numbers::Unsigned, ..order }),
-        Numbers::Signed => pack!(Order { numbers: Numbers::Signed, ..order }),
-        Numbers::Truth => pack!(Order { numbers: Numbers::Truth, ..order }),
-        Numbers::Float(infinity) => pack!(Order { numbers: Numbers::Float(infinity), ..order }),
-    }
+    for_order!(order => {
+        for (i, pair) in pairs.iter_mut().enumerate() {
+            // SAFETY: the caller's promise.
+            let bits = unsafe { *line.x.offset(i as isize * line.step) };
+            *pair = P::new(order.key_of(bits).widen(), if with_places { (first + i) as u64 } else { bits.widen() });
+        }
+    });
 }
 
 /// Writes sorted pairs, from element `first` of the result on.
@@ -92,14 +87,13 @@ unsafe fn line<T: Bits, P: Item>(
     let is_part = sort.keep < n;
     let Spare { pairs, other, counts } = spare;
     pairs.clear();
-    room::grown(pairs, n, P::default())?;
-    // SAFETY: the caller's promise.
-    unsafe { pack(order, line, 0, pairs) };
     if is_part && sort.keep > 0 && sort.keep * 4 < n {
-        pairs.select_nth_unstable(sort.keep - 1);
-        pairs.truncate(sort.keep);
-        pairs.sort_unstable();
+        // SAFETY: the caller's promise.
+        unsafe { few::line(order, line, (n, sort.keep), pairs)? };
     } else {
+        room::grown(pairs, n, P::default())?;
+        // SAFETY: the caller's promise.
+        unsafe { pack(order, line, 0, pairs) };
         room::grown(other, n, P::default())?;
         radix(pairs, other.get_mut(..n).unwrap_or_default(), counts, order)?;
     }
@@ -189,6 +183,12 @@ pub(super) unsafe fn sort(sort: &Sort, x: *const u8, values: *mut u8, indices: *
         ($t:ty) => {
             Bases::<$t> { x: x.cast(), values: values.cast(), indices }
         };
+    }
+    let is_near = lines.count() == 1 && lines.steps == [1, 1] && sort.keep == lines.len;
+    if sort.dtype == DType::Bool && !sort.values && is_near {
+        let (x, indices) = (x.wrapping_offset(lines.offset(0, 0)), indices.wrapping_offset(lines.offset(1, 0)));
+        // SAFETY: the caller's promise.
+        return unsafe { truth::places(std::slice::from_raw_parts(x, lines.len), sort.descending, indices) };
     }
     if !sort.indices && count::is_for(sort.order()?, lines.len) {
         // SAFETY: the caller's promise.

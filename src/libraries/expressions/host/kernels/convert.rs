@@ -67,6 +67,20 @@ macro_rules! to_words { ($($from:ty),*) => { $(
 )* } }
 to_words!(f32, f64);
 
+/// `f64` to `f32`, toward zero with the last bit set if that was inexact.
+pub(super) struct Odd;
+
+impl Map1<f64> for Odd {
+    type R = f32;
+    #[inline(always)]
+    fn map(x: f64) -> f32 {
+        let near = x as f32;
+        let (size, near_size) = (x.abs(), f64::from(near).abs());
+        let above = u32::from(near_size > size);
+        f32::from_bits((near.to_bits() - above) | above | u32::from(near_size < size))
+    }
+}
+
 pub(super) struct WidenF16;
 pub(super) struct WidenBf16;
 pub(super) struct NarrowF16;
@@ -141,6 +155,30 @@ mod tests {
                 assert_eq!(NarrowBf16::map(y.to_f32()), bits);
             }
         }
+    }
+
+    /// The nearest half, by its definition.
+    fn rounded(x: f64) -> u16 {
+        if x.abs() >= 65_520.0 {
+            return if x < 0.0 { 0xfc00 } else { 0x7c00 };
+        }
+        let exponent = (((x.to_bits() >> 52) & 0x7ff) as i32 - 1023).max(-14);
+        let unit = 2f64.powi(exponent - 10);
+        f16::from_f64((x / unit).round_ties_even() * unit).to_bits()
+    }
+
+    #[test]
+    fn what_is_rounded_to_odd_is_rounded_once() {
+        let spread = (0..1u64 << 18).map(|i| f64::from_bits(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        // Ties of halves, and what is next to them in double precision.
+        let ties =
+            (0..0x7c00u16).map(|bits| f64::from(f32::from_bits(f16::from_bits(bits).to_f32().to_bits() | 0x1000)));
+        let near = ties.flat_map(|x| [x, x.next_up(), x.next_down(), -x, -x.next_up()]);
+        let ends = [0.0, -0.0, 1e300, -1e300, 1e-300, f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE, 65_520.0];
+        for x in near.chain(spread).chain(ends).filter(|x| !x.is_nan()) {
+            assert_eq!(NarrowF16::map(Odd::map(x)), rounded(x), "{x:e}");
+        }
+        assert!(Odd::map(f64::NAN).is_nan());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! From an instruction to its loop.
 
 use super::arithmetic::*;
-use super::convert::{NarrowBf16, To, WidenBf16};
+use super::convert::{NarrowBf16, Odd, To, WidenBf16};
 use super::{Kernel, Level, half, one, one_alone, three, two, two_alone};
 use crate::libraries::expressions::functions;
 use crate::libraries::expressions::low::{Instr, Lane, LowOp};
@@ -86,6 +86,7 @@ pub(in super::super) fn find(instr: &Instr, level: Level) -> Option<Kernel> {
         LowOp::WidenBf16 => Some(one::<WidenBf16, u16>(level)),
         LowOp::NarrowF16 => Some(half::narrow(level)),
         LowOp::NarrowBf16 => Some(one::<NarrowBf16, f32>(level)),
+        LowOp::Odd => Some(one::<Odd, f64>(level)),
         LowOp::Canon => floats!(one, Canon, from, level),
     }
 }

@@ -1,8 +1,9 @@
 //! The host half: up the levels for the totals of chunks, and down again for the results, each level on all threads.
 //!
 //! Elements are accumulated in one of four types. What an element is, and what becomes of a result, are functions by the element
-//! type; how two are joined is one by the kind.
+//! type; how two are joined is one by the kind. Where lines lie side by side, `columns.rs` takes the elements of many of them at once.
 
+mod columns;
 mod numbers;
 
 pub(in crate::libraries) use numbers::{Accumulator, Fold, Stored};
@@ -16,6 +17,7 @@ use crate::core::room;
 use crate::core::truth::Bool;
 use crate::libraries::reductions::ReductionKind;
 use crate::numerics::parallel;
+use columns::Columns;
 use half::{bf16, f16};
 
 /// The elements of a chunk, as they are accumulated.
@@ -126,12 +128,17 @@ fn offsets(level: &Level, task: usize) -> [isize; 4] {
 /// Tasks below which a second thread costs more than it gains.
 const FEW: usize = 1 << 10;
 
-fn each(tasks: usize, run: &(dyn Fn(usize) + Sync)) {
-    if tasks <= FEW {
+fn each(tasks: usize, few: usize, run: &(dyn Fn(usize) + Sync)) {
+    if tasks <= few {
         (0..tasks).for_each(run);
     } else {
-        parallel::each_number(tasks, FEW, run);
+        parallel::each_number(tasks, few, run);
     }
+}
+
+/// The elements of a chunk.
+fn count(level: &Level, begins: isize) -> usize {
+    level.len.saturating_sub(begins as usize).min(CHUNK)
 }
 
 /// What an element type adds to the work.
@@ -156,14 +163,20 @@ unsafe fn walk<A: Accumulator>(scan: &Scan, ends: &Ends<A>, x: *const u8, output
         // SAFETY: the chunk lies inside the operand (the caller's promise).
         unsafe { (ends.load)(from, first.strides[1], n, chunk) };
     };
-    let count = |level: &Level, begins: isize| level.len.saturating_sub(begins as usize).min(CHUNK);
+    let columns = Columns::of(first);
     let mut totals: Vec<Vec<A>> = room::with_capacity(inner.len())?;
     for k in 0..inner.len() {
         let Some(level) = levels.get(k) else { break };
         let mut own = room::filled(level.tasks(), identity)?;
         let to = Shared(own.as_mut_ptr());
+        if let (0, Some(columns)) = (k, &columns) {
+            // SAFETY: the caller's promise; there is a total for each chunk.
+            unsafe { columns.totals((first, ends), fold, x, &mut own) };
+            totals.push(own);
+            continue;
+        }
         let before = totals.last();
-        each(level.tasks(), &|task| {
+        each(level.tasks(), FEW, &|task| {
             let [_, at, number, begins] = offsets(level, task);
             let n = count(level, begins);
             let mut chunk = [identity; CHUNK];
@@ -185,7 +198,7 @@ unsafe fn walk<A: Accumulator>(scan: &Scan, ends: &Ends<A>, x: *const u8, output
         let (lower, upper) = totals.split_at_mut(k);
         let Some(own) = lower.last_mut() else { break };
         let (len, to, before) = (own.len(), Shared(own.as_mut_ptr()), upper.first());
-        each(level.tasks(), &|task| {
+        each(level.tasks(), FEW, &|task| {
             let [_, at, number, begins] = offsets(level, task);
             let n = count(level, begins).min(len.saturating_sub(at as usize));
             let from = before.map_or(begin, |before| before.get(number as usize).copied().unwrap_or(begin));
@@ -195,7 +208,13 @@ unsafe fn walk<A: Accumulator>(scan: &Scan, ends: &Ends<A>, x: *const u8, output
         });
     }
     let before = totals.first();
-    each(first.tasks(), &|task| {
+    if let Some(columns) = &columns {
+        let before = before.map(Vec::as_slice);
+        // SAFETY: the caller's promise.
+        unsafe { columns.scan((first, ends), (fold, scan.exclusive), x, output, before) };
+        return Ok(());
+    }
+    each(first.tasks(), FEW, &|task| {
         let [to, at, number, begins] = offsets(first, task);
         let n = count(first, begins);
         let from = before.map_or(begin, |before| before.get(number as usize).copied().unwrap_or(begin));
