@@ -1,6 +1,6 @@
 //! Dependency counting: a node starts once, when all it follows has settled, and sees what that wrote.
 //!
-//! [`Node`] stands for `Node<O>` of `src/engines/host/node.rs`, whose types cannot be had without an engine. It mirrors three
+//! [`Node`] stands for `Node` of `src/engines/host/node.rs`, whose types cannot be had without an engine. It mirrors three
 //! places there: `Follower::settled`, `Runnable::dep_done`, and in `HostEngine::submit` the loop over `edges` with the
 //! guard dropped at its end ([`Node::follow`]).
 

@@ -2,30 +2,21 @@
 
 use super::pending_host::PendingHost;
 
-use super::{TaskHold, Wait};
+use super::{Task, Wait};
 use crate::core::clock::{Deadline, Timing};
 use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
+use crate::core::op::raw::Landing;
 #[cfg(target_os = "linux")]
 use crate::core::op::raw::{RemoteResult, RemoteTarget};
-use crate::core::op::{Bufs, Failure, Immediate, Made, NothingLeft, Output, Sure, contained};
+use crate::core::op::{AnyOp, Bufs, Failure, Immediate, Made, NothingLeft, Output, Sure, contained};
 use crate::core::order::{Parker, Then};
 use crate::core::sync::Arc;
 use crate::core::trace::refusal;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// A dispatch as an engine implements it. `H` is the host part of its result.
-pub(crate) trait Task<H>: Ongoing {
-    /// Takes the host part; works once. `made`: the buffers that the op made while it ran, if the engine did not keep
-    /// them itself. May be called before the work is settled only for an output that is [`Output::EAGER`].
-    ///
-    /// Calls code of the op's author; the caller must catch its panic.
-    fn take(&self, made: &mut Made) -> Result<H>;
-}
-
-/// A [`Task`] without the type of its result.
+/// A dispatch as an engine implements it, without its types.
 pub(crate) trait Ongoing: Send + Sync {
     /// Whether the result is available, also if it is an error. Polls; never waits.
     fn is_settled(&self) -> bool;
@@ -42,7 +33,13 @@ pub(crate) trait Ongoing: Send + Sync {
     fn failed(&self, error: Error) -> Error {
         error
     }
-    /// Takes the raw result for another process, instead of [`take`](Task::take).
+    /// Takes the raw result, and the buffers that the op made while it ran; works once. Returns the op, which makes the host
+    /// part of the result from them. May be called before the work is settled only for an output that is
+    /// [`Output::EAGER`].
+    fn answer(&self, landing: &mut Landing, made: &mut Made) -> Result<AnyOp<'_>>;
+    /// The op; `None` while a dispatch that is enqueued later is not enqueued.
+    fn op(&self) -> Option<AnyOp<'_>>;
+    /// Takes the raw result for another process, instead of [`answer`](Self::answer).
     #[cfg(target_os = "linux")]
     fn to_remote(&self, to: RemoteTarget) -> Result<RemoteResult>;
     /// The result will not be taken.
@@ -132,7 +129,7 @@ pub struct PendingDispatch<O: Output, V = Sure> {
 
 /// The task with its wait policy. Abandons the result if it is dropped before the result is taken.
 pub(super) struct Work<H> {
-    pub(super) task: Option<TaskHold<H>>,
+    pub(super) task: Option<Task<H>>,
     pub(super) how: Wait,
     /// Whether the host part may be taken before the work is done.
     pub(super) eager: bool,
@@ -140,18 +137,18 @@ pub(super) struct Work<H> {
 
 impl<H> Work<H> {
     pub(super) fn is_ready(&self) -> bool {
-        self.task.as_ref().is_none_or(|t| t.is_settled())
+        self.task.as_ref().is_none_or(|task| task.hold.is_settled())
     }
 
     /// The timing of the device. After the result was taken there is nothing left to wait for, and any timing will do.
     pub(super) fn timing(&self) -> &'static Timing {
-        self.task.as_ref().map_or_else(Timing::standard, |task| task.timing())
+        self.task.as_ref().map_or_else(Timing::standard, |task| task.hold.timing())
     }
 
     pub(super) fn wait(&self, until: Option<Deadline>) -> bool {
         match &self.task {
             Some(_) if crate::core::inside::inside_op() => self.is_ready(),
-            Some(task) => task.wait(self.how, until),
+            Some(task) => task.hold.wait(self.how, until),
             None => true,
         }
     }
@@ -160,7 +157,7 @@ impl<H> Work<H> {
     pub(super) fn result(&mut self) -> Result<H> {
         if !self.is_ready() {
             crate::core::inside::refuse_inside("a wait")?;
-            if self.task.as_ref().is_some_and(|task| task.waits_for_hook()) {
+            if self.task.as_ref().is_some_and(|task| task.hold.waits_for_hook()) {
                 return Err(refusal("a wait for a dispatch that follows", "after_enqueue"));
             }
         }
@@ -169,8 +166,7 @@ impl<H> Work<H> {
             self.wait(None);
         }
         match self.task.take() {
-            Some(task) => catch_unwind(AssertUnwindSafe(|| task.take(&mut Made::default())))
-                .unwrap_or_else(|panic| Err(task.failed(Error::panicked(&*panic)))),
+            Some(task) => task.take(),
             None => Err(Error::library("the result was already taken")),
         }
     }
@@ -179,7 +175,7 @@ impl<H> Work<H> {
 impl<H> Drop for Work<H> {
     fn drop(&mut self) {
         if let Some(task) = &self.task {
-            task.abandon();
+            task.hold.abandon();
         }
     }
 }
@@ -193,7 +189,7 @@ fn join<O: Output>(mut work: Work<O::Host>, buffers: Bufs<O>) -> Result<O, Failu
 }
 
 impl<O: Output, V> PendingDispatch<O, V> {
-    pub(crate) fn new(task: TaskHold<O::Host>, buffers: Bufs<O>, (how, eager): (Wait, bool)) -> Self {
+    pub(crate) fn new(task: Task<O::Host>, buffers: Bufs<O>, (how, eager): (Wait, bool)) -> Self {
         PendingDispatch { work: Work { task: Some(task), how, eager }, buffers, left: PhantomData }
     }
 
@@ -238,7 +234,7 @@ impl<O: Output, V> PendingDispatch<O, V> {
     /// As [`await_result`](Self::await_result).
     pub fn await_timed(self) -> Result<Timed<O>, Failure<O>> {
         self.work.wait(None);
-        let device = self.work.task.as_ref().and_then(|t| t.device_time());
+        let device = self.work.task.as_ref().and_then(|task| task.hold.device_time());
         let output = self.await_result()?;
         Ok(Timed { output, device })
     }
@@ -291,8 +287,8 @@ impl<O: Output, V> PendingDispatch<O, V> {
         self.work.timing()
     }
 
-    pub(crate) fn task(&self) -> Option<&dyn Task<O::Host>> {
-        self.work.task.as_deref()
+    pub(crate) fn task(&self) -> Option<&dyn Ongoing> {
+        self.work.task.as_ref().map(|task| &*task.hold)
     }
 }
 
@@ -329,19 +325,22 @@ const _: () = {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::dispatch::TaskHold;
+    use crate::core::op::raw::{Landed, Raw};
     use crate::core::sync::{AtomicBool, Ordering};
 
     /// Work that settles when it is waited for.
     #[derive(Default)]
     struct Slow(AtomicBool);
 
-    impl Task<crate::core::op::raw::Landed<f32>> for Slow {
-        fn take(&self, _: &mut Made) -> Result<crate::core::op::raw::Landed<f32>> {
-            Ok(vec![f32::from(u8::from(self.is_settled()))].into())
-        }
-    }
-
     impl Ongoing for Slow {
+        fn answer(&self, landing: &mut Landing, _: &mut Made) -> Result<AnyOp<'_>> {
+            *landing = Landed::from(vec![f32::from(u8::from(self.is_settled()))]).leave();
+            Ok(AnyOp::none())
+        }
+        fn op(&self) -> Option<AnyOp<'_>> {
+            None
+        }
         fn is_settled(&self) -> bool {
             self.0.load(Ordering::SeqCst)
         }
@@ -369,7 +368,10 @@ mod tests {
     /// A number that an op turns into a vector is available only when the work is done.
     #[test]
     fn a_vector_is_waited_for_unless_it_comes_piece_by_piece() {
-        let slow = || TaskHold::Shared(Arc::new(Slow::default()));
+        let slow = || Task {
+            hold: TaskHold::Shared(Arc::new(Slow::default())),
+            conclude: |_, landing, _| Landed::<f32>::land(landing),
+        };
         let pending =
             |eager| PendingDispatch::<Vec<f32>, crate::core::op::Verdict>::new(slow(), (), (Wait::Adaptive, eager));
         assert_eq!(pending(false).await_result().unwrap(), [1.0]);

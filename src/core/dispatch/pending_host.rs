@@ -1,10 +1,9 @@
 //! The rest of a pending whose buffers were taken out.
 
 use super::pending::Work;
-use crate::core::dispatch::{PendingDispatch, Task, TaskHold, Timed, Wait};
+use crate::core::dispatch::{PendingDispatch, Task, Timed, Wait};
 use crate::core::error::Result;
 use crate::core::op::Output;
-use crate::core::sync::Arc;
 use std::time::Duration;
 
 /// The verdict of a dispatch whose buffers were taken out by [`PendingDispatch::split`]; still a pending.
@@ -45,7 +44,7 @@ impl<H> PendingHost<H> {
     /// As [`await_result`](Self::await_result).
     pub fn await_timed(self) -> Result<Timed<H>> {
         self.work.wait(None);
-        let device = self.work.task.as_ref().and_then(|t| t.device_time());
+        let device = self.work.task.as_ref().and_then(|task| task.hold.device_time());
         Ok(Timed { output: self.await_result()?, device })
     }
 
@@ -60,8 +59,8 @@ impl<H> PendingHost<H> {
 
 impl<H> PendingHost<H> {
     /// Takes out the task; its result is taken elsewhere.
-    pub(crate) fn into_task(mut self) -> Option<Arc<dyn Task<H>>> {
-        self.work.task.take().map(TaskHold::into_shared)
+    pub(crate) fn into_task(mut self) -> Option<Task<H>> {
+        self.work.task.take()
     }
 }
 

@@ -1,21 +1,22 @@
 //! How a pending holds its task.
 
-use super::Task;
+use super::Ongoing;
 use crate::core::sync::Arc;
 use std::ops::Deref;
 
 /// A task, as its pending holds it. On a GPU most tasks belong to their pending alone: then two locked instructions, for
 /// the counts of an [`Arc`], are saved on every dispatch.
-pub(crate) enum TaskHold<H> {
+pub(crate) enum TaskHold {
     /// Nothing else holds it.
-    Sole(Box<dyn Task<H>>),
+    Sole(Box<dyn Ongoing>),
     /// An engine may hold it as well.
-    Shared(Arc<dyn Task<H>>),
+    Shared(Arc<dyn Ongoing>),
 }
 
-impl<H> TaskHold<H> {
+impl TaskHold {
     /// As a task that can be held several times.
-    pub(crate) fn into_shared(self) -> Arc<dyn Task<H>> {
+    #[cfg(target_os = "linux")]
+    pub(crate) fn into_shared(self) -> Arc<dyn Ongoing> {
         match self {
             TaskHold::Sole(task) => Arc::from(task),
             TaskHold::Shared(task) => task,
@@ -23,8 +24,9 @@ impl<H> TaskHold<H> {
     }
 }
 
-impl<H> Deref for TaskHold<H> {
-    type Target = dyn Task<H>;
+impl Deref for TaskHold {
+    type Target = dyn Ongoing;
+    #[inline]
     fn deref(&self) -> &Self::Target {
         match self {
             TaskHold::Sole(task) => &**task,

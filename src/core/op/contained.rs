@@ -50,7 +50,7 @@ impl<T> Drop for Contained<T> {
 }
 
 /// Runs a drop and catches its panic.
-fn quietly(drop: &mut dyn FnMut()) {
+pub(crate) fn quietly(drop: &mut dyn FnMut()) {
     // Dropping the panic's payload may panic too.
     if let Err(panic) = catch_unwind(AssertUnwindSafe(drop)) {
         let _ = catch_unwind(AssertUnwindSafe(|| std::mem::drop(panic)));

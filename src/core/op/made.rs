@@ -6,7 +6,6 @@ use crate::core::element::{DType, Element};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::sync::Arc;
-use std::any::Any;
 use std::collections::VecDeque;
 
 /// What comes after a phase of an op that is [`OpKind::Phased`](crate::OpKind::Phased).
@@ -29,20 +28,6 @@ pub struct Make<'m> {
 pub struct Made {
     outputs: VecDeque<Piece>,
     scratch: Vec<Piece>,
-    /// For a replay: the raw result of the step whose result is taken.
-    pub(crate) answer: Option<StepAnswer>,
-}
-
-/// The raw result of one step in one replay, with the operation that left it: the step may have been replaced since.
-pub(crate) struct StepAnswer {
-    pub(crate) step: Arc<dyn Any + Send + Sync>,
-    pub(crate) cell: [u8; 64],
-}
-
-impl std::fmt::Debug for StepAnswer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "StepAnswer({:?})", self.cell)
-    }
 }
 
 #[derive(Debug)]
@@ -115,11 +100,6 @@ impl std::fmt::Debug for Make<'_> {
 }
 
 impl Made {
-    /// The raw result of one step of a replay.
-    pub(crate) fn answering(answer: StepAnswer) -> Self {
-        Made { answer: Some(answer), ..Made::default() }
-    }
-
     /// Takes the next buffer, in the order in which they were made.
     ///
     /// # Errors

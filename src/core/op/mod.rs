@@ -1,9 +1,11 @@
 //! What an operation consists of, as far as no engine has to be known for it. The operation itself, `Op`, is in `engines/op/`,
 //! because its CUDA half works with the engine's queue.
 //!
-//! `output.rs`: its result; `raw.rs`: what the device returns to the host; `left.rs`: whether it returns something, as a type; `bulk.rs`: such data on its way; `made.rs`: buffers that it makes while it runs; `kind.rs`: how its calls behave; `wire.rs`: how it crosses
+//! `any_op.rs`: it without its type; `output.rs`: its result; `raw.rs`: what the device returns to the host; `any_vec.rs`: a vector of that; `left.rs`: whether it returns something, as a type; `bulk.rs`: such data on its way; `made.rs`: buffers that it makes while it runs; `kind.rs`: how its calls behave; `wire.rs`: how it crosses
 //! to a worker; `retention.rs`: what outlives its pending; `contained.rs`: runs code of its author.
 
+mod any_op;
+mod any_vec;
 #[cfg(any(feature = "cuda", target_os = "linux"))]
 mod bulk;
 pub(crate) mod contained;
@@ -16,14 +18,15 @@ pub(crate) mod raw;
 mod retention;
 pub(crate) mod wire;
 
+pub(crate) use any_op::AnyOp;
+pub(crate) use any_vec::AnyVec;
 #[cfg(any(feature = "cuda", target_os = "linux"))]
 pub(crate) use bulk::Bulk;
-pub(crate) use contained::{Contained, contained, guarded};
+pub(crate) use contained::{Contained, contained, guarded, quietly};
 pub(crate) use internal::Internal;
 pub use kind::OpKind;
 pub(crate) use left::NothingLeft;
 pub use left::{Sure, Verdict};
-pub(crate) use made::StepAnswer;
 pub use made::{Made, Make, Next};
 pub use output::{Immediate, Output};
 pub(crate) use retention::Retention;

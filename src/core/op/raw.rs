@@ -4,7 +4,7 @@ use crate::core::buffer::{large_pages, recycle, recycled};
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::core::harsh;
-use crate::core::op::{Sure, Verdict};
+use crate::core::op::{AnyVec, Sure, Verdict};
 use crate::core::parallel;
 
 mod sealed {
@@ -27,21 +27,20 @@ pub trait Raw: Sized + Send + 'static + sealed::Sealed {
     /// Reads it from where it landed.
     #[doc(hidden)]
     fn land(landing: Landing) -> Result<Self>;
-    /// Passes it to another process.
+    /// Puts it where [`land`](Self::land) finds it, on the host engine.
     #[doc(hidden)]
-    fn to_remote(self, to: RemoteTarget) -> Result<RemoteResult>;
+    fn leave(self) -> Landing;
 }
 
 /// Where another process expects bulk data, if it has registered a target.
-#[doc(hidden)]
-pub struct RemoteTarget {
-    #[cfg(target_os = "linux")]
+#[cfg(target_os = "linux")]
+pub(crate) struct RemoteTarget {
     pub(crate) lent: Option<crate::core::arena::Lent>,
 }
 
 /// What is sent to another process.
-#[doc(hidden)]
-pub enum RemoteResult {
+#[cfg(target_os = "linux")]
+pub(crate) enum RemoteResult {
     /// The bytes of its slot. Bulk data is already in the registered target.
     Slot([u8; 64]),
     /// Bulk data for which no target was registered.
@@ -51,8 +50,12 @@ pub enum RemoteResult {
 /// Where raw results are when the device is done.
 #[doc(hidden)]
 pub enum Landing {
+    /// Nothing is left for the host.
+    Nothing,
     /// The bytes of the pinned slot.
     Slot([u8; 64]),
+    /// A vector of this process.
+    Owned(AnyVec),
     /// Memory shared with a worker.
     #[cfg(target_os = "linux")]
     Shared(crate::core::arena::Block),
@@ -67,6 +70,25 @@ pub enum Landing {
 /// Data in memory of the engine. The engine may hold it too, until all of it has arrived.
 #[cfg(any(feature = "cuda", target_os = "linux"))]
 type Arriving = crate::core::sync::Arc<dyn crate::core::op::Bulk>;
+
+impl Landing {
+    /// Passes it to another process, which may already have the data.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn to_remote(self, to: RemoteTarget) -> Result<RemoteResult> {
+        let data = match self {
+            Landing::Nothing => return Ok(RemoteResult::Slot([0; 64])),
+            Landing::Slot(cell) => return Ok(RemoteResult::Slot(cell)),
+            Landing::Owned(data) => data,
+            other => AnyVec::new(Landed::<u8>::land(other)?.into_vec()?),
+        };
+        let Some(lent) = to.lent else { return Ok(RemoteResult::Bulk(data.bytes().to_vec())) };
+        // If the op's half has written to the target itself, nothing is left to copy.
+        if !data.bytes().is_empty() {
+            lent.fill(data.bytes());
+        }
+        Ok(RemoteResult::Slot([0; 64]))
+    }
+}
 
 fn misplaced() -> Error {
     Error::library("the operation did not store its result where `Op::Raw` requires")
@@ -85,8 +107,8 @@ impl Raw for () {
     fn land(_: Landing) -> Result<Self> {
         Ok(())
     }
-    fn to_remote(self, _: RemoteTarget) -> Result<RemoteResult> {
-        Ok(RemoteResult::Slot([0; 64]))
+    fn leave(self) -> Landing {
+        Landing::Nothing
     }
 }
 
@@ -97,15 +119,14 @@ impl<T: Element> Raw for T {
     fn land(landing: Landing) -> Result<Self> {
         match landing {
             Landing::Slot(bytes) => bytes.get(..size_of::<T>()).map(bytemuck::pod_read_unaligned).ok_or_else(misplaced),
-            #[cfg(any(feature = "cuda", target_os = "linux"))]
             _ => Err(misplaced()),
         }
     }
-    fn to_remote(self, _: RemoteTarget) -> Result<RemoteResult> {
+    fn leave(self) -> Landing {
         let mut slot = [0; 64];
-        let bytes = bytemuck::bytes_of(&self);
-        slot.get_mut(..bytes.len()).ok_or_else(misplaced)?.copy_from_slice(bytes);
-        Ok(RemoteResult::Slot(slot))
+        // No element is larger.
+        slot.iter_mut().zip(bytemuck::bytes_of(&self)).for_each(|(to, from)| *to = *from);
+        Landing::Slot(slot)
     }
 }
 
@@ -121,8 +142,8 @@ impl Raw for Index {
     fn land(landing: Landing) -> Result<Self> {
         i64::land(landing).map(Index)
     }
-    fn to_remote(self, to: RemoteTarget) -> Result<RemoteResult> {
-        self.0.to_remote(to)
+    fn leave(self) -> Landing {
+        self.0.leave()
     }
 }
 impl From<i64> for Index {
@@ -152,16 +173,16 @@ impl Raw for Cells {
     const BYTES: usize = 0;
     fn land(landing: Landing) -> Result<Self> {
         match landing {
+            Landing::Nothing => Ok(Cells::default()),
             Landing::Slot(cell) => Ok(Cells(cell.into())),
-            #[cfg(any(feature = "cuda", target_os = "linux"))]
             other => Landed::land(other)?.into_vec().map(Cells::from),
         }
     }
-    fn to_remote(self, to: RemoteTarget) -> Result<RemoteResult> {
+    fn leave(self) -> Landing {
         match self.0.first_chunk::<64>() {
-            Some(cell) if self.0.len() == 64 => Ok(RemoteResult::Slot(*cell)),
-            None => Ok(RemoteResult::Slot([0; 64])),
-            _ => Landed::from(self.0.into_vec()).to_remote(to),
+            Some(cell) if self.0.len() == 64 => Landing::Slot(*cell),
+            None => Landing::Nothing,
+            _ => Landing::Owned(AnyVec::new(self.0.into_vec())),
         }
     }
 }
@@ -184,7 +205,8 @@ impl<T: Element> Raw for Landed<T> {
     const BULK: bool = true;
     fn land(landing: Landing) -> Result<Self> {
         match landing {
-            Landing::Slot(_) => Err(misplaced()),
+            Landing::Nothing | Landing::Slot(_) => Err(misplaced()),
+            Landing::Owned(data) => data.into_vec().map(Landed::from).ok_or_else(misplaced),
             #[cfg(target_os = "linux")]
             Landing::Shared(block) => Ok(Landed(HostCopy::Shared(block))),
             #[cfg(any(feature = "cuda", target_os = "linux"))]
@@ -197,18 +219,14 @@ impl<T: Element> Raw for Landed<T> {
             Landing::Bulk(_) => Err(misplaced()),
         }
     }
-    fn to_remote(self, to: RemoteTarget) -> Result<RemoteResult> {
-        #[cfg(target_os = "linux")]
-        if let Some(lent) = to.lent {
-            // If the op's half has written to the target itself, nothing is left to copy.
-            if !self.is_empty() {
-                lent.fill(bytemuck::cast_slice(&self.into_vec()?));
-            }
-            return Ok(RemoteResult::Slot([0; 64]));
+    fn leave(self) -> Landing {
+        match self.0 {
+            HostCopy::Owned(data) => Landing::Owned(AnyVec::new(data)),
+            #[cfg(target_os = "linux")]
+            HostCopy::Shared(block) => Landing::Shared(block),
+            #[cfg(any(feature = "cuda", target_os = "linux"))]
+            HostCopy::Arriving(arriving) => Landing::Arriving(arriving),
         }
-        #[cfg(not(target_os = "linux"))]
-        let _ = to;
-        Ok(RemoteResult::Bulk(bytemuck::cast_slice(&self.into_vec()?).to_vec()))
     }
 }
 

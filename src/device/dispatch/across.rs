@@ -14,8 +14,7 @@
 //! on all devices. A device that ends settles it on all.
 
 use crate::core::buffer::{Captured, Elems, View, Views, Visit};
-use crate::core::dispatch::Facts;
-use crate::core::dispatch::PendingDispatch;
+use crate::core::dispatch::{PendingDispatch, Task, TaskHold};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Rejected, Result};
 use crate::core::op::{OpKind, Raw, guarded};
@@ -23,8 +22,9 @@ use crate::core::sync::Arc;
 use crate::device::Device;
 use crate::device::dispatch::{Submitted, is_eager, mark_overwritten};
 use crate::device::engine::Engine;
-use crate::engines::dispatch::{Call, Part, Submission, Typed};
-use crate::engines::op::{Ins, Op, Outs, WritesOf};
+use crate::engines::dispatch::{Call, Part, Submission};
+use crate::engines::op::Facts;
+use crate::engines::op::{Ins, Op, OpMemory, Outs, StackOp, WritesOf, conclude};
 use smallvec::SmallVec;
 
 impl Device {
@@ -96,17 +96,13 @@ impl Device {
         reads: Ins<'_, O>,
         writes: Outs<O>,
     ) -> Submitted<O::Output, <O::Raw as Raw>::Left> {
-        let (facts, mut op) = (Facts::of::<O>(), Some(op));
+        let (facts, mut op) = (Facts::of::<O>(), StackOp::new(op));
         let mut views = Views::new();
         let task = {
             let spans = O::Reads::read(&reads, &mut Visit(&mut views));
             let read_count = views.len();
-            let mut spans = Some((spans, WritesOf::<O>::write(&writes, &mut Visit(&mut views))));
-            let mut call = Typed::new(&mut op, &mut spans);
-            match submit(devices, &mut call, facts, (&mut views, read_count)) {
-                Ok(()) => call.task(),
-                Err(error) => Err(error),
-            }
+            op.set((spans, WritesOf::<O>::write(&writes, &mut Visit(&mut views))));
+            submit(devices, op.memory(), (&mut views, read_count))
         };
         drop(views);
         let Some(lead) = devices.first() else {
@@ -114,7 +110,10 @@ impl Device {
             return Err(Rejected::new(error, writes).into());
         };
         match task {
-            Ok(task) => Ok(PendingDispatch::new(task, writes, (lead.wait_policy(), is_eager::<O>()))),
+            Ok(hold) => {
+                let task = Task { hold, conclude: conclude::<O> };
+                Ok(PendingDispatch::new(task, writes, (lead.wait_policy(), is_eager::<O>())))
+            }
             Err(error) => Err(Rejected::new(lead.refused(error, facts), writes).into()),
         }
     }
@@ -123,16 +122,16 @@ impl Device {
 /// The part that does not depend on the type of the op.
 fn submit<'x>(
     devices: &[&Device],
-    call: &mut dyn Call,
-    facts: &'static Facts,
+    memory: OpMemory<'_>,
     (views, read_count): (&mut [View<'x>], usize),
-) -> Result<()> {
+) -> Result<TaskHold> {
+    let (facts, mut call) = (memory.facts(), Call::new(memory));
     crate::core::inside::refuse_inside("a dispatch")?;
     let epochs: SmallVec<[Arc<Epoch>; 2]> = devices.iter().map(|device| device.epoch()).collect();
-    let (Some(lead), Some(device)) = (epochs.first(), devices.first()) else { return Ok(()) };
+    let (Some(lead), Some(device)) = (epochs.first(), devices.first()) else { return call.task() };
     admit_devices(&epochs, facts)?;
     guarded(&mut || {
-        mark_overwritten(&*call, views, read_count);
+        mark_overwritten(&call, views, read_count);
         for index in facts.leaves_undefined {
             if let Some(view) = views.get_mut(read_count + index) {
                 view.undefined = true;
@@ -165,7 +164,7 @@ fn submit<'x>(
             read_count: on(epoch, views.get(..read_count).unwrap_or_default()),
         })
         .collect();
-    let mut submission = Submission::new(call, facts, lead, device.options(), (&all, read_count));
+    let mut submission = Submission::new(&mut call, facts, lead, device.options(), (&all, read_count));
     submission.operand_count = views.len();
     match Engine::for_epoch(lead) {
         #[cfg(feature = "host")]
@@ -175,7 +174,8 @@ fn submit<'x>(
         #[cfg(target_os = "linux")]
         Engine::Worker(_) => Err(isolated(lead)),
         Engine::Tape(_) => Err(recording()),
-    }
+    }?;
+    call.task()
 }
 
 #[cfg(target_os = "linux")]

@@ -21,16 +21,15 @@ mod bound;
 mod trial;
 
 use crate::core::buffer::{Captured, Elems, InitState, View, Views, Visit};
-use crate::core::dispatch::{Facts, PendingDispatch};
+use crate::core::dispatch::{PendingDispatch, Task, TaskHold};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::{Contained, Failure, Output, Raw, Sure, guarded};
+use crate::core::op::{Failure, Output, Raw, Sure, guarded};
 use crate::core::sync::Arc;
 use crate::device::Device;
 use crate::device::engine::Engine;
-use crate::engines::dispatch::TaskOf;
-use crate::engines::dispatch::{Call, Submission, Typed};
-use crate::engines::op::{Ins, Op, Outs, WritesOf};
+use crate::engines::dispatch::{Call, Submission};
+use crate::engines::op::{Facts, Ins, Op, OpMemory, Outs, StackOp, WritesOf, conclude};
 pub use bound::InFlight;
 
 /// The result of submitting: the work in flight, or the error, with the buffers if some were moved in. `V` as of
@@ -40,7 +39,7 @@ pub type Submitted<O, V = Sure> = Result<PendingDispatch<O, V>, Failure<O>>;
 /// An output of a wrong size is not overwritten as a whole, so its earlier contents seem to matter: then the size is the
 /// mistake, not that the contents are undefined.
 #[cold]
-fn cause(error: Error, call: &dyn Call) -> Error {
+fn cause(error: Error, call: &Call<'_>) -> Error {
     match (&error, call.check()) {
         (Error::InvalidArgument { .. }, Err(wrong)) => wrong,
         _ => error,
@@ -63,19 +62,21 @@ impl Device {
         reads: Ins<'_, O>,
         writes: Outs<O>,
     ) -> Submitted<O::Output, <O::Raw as Raw>::Left> {
-        let mut op = Contained::new(Some(op));
-        self.dispatch_from(&mut op, &reads, writes)
+        self.dispatch_from(&mut StackOp::new(op), &reads, writes)
     }
 
     /// As [`dispatch`](Self::dispatch), but the op and its operands stay where they are until the engine takes them.
     pub(crate) fn dispatch_from<O: Op>(
         &self,
-        op: &mut Option<O>,
+        op: &mut StackOp<O>,
         reads: &Ins<'_, O>,
         writes: Outs<O>,
     ) -> Submitted<O::Output, <O::Raw as Raw>::Left> {
         match self.submit(op, reads, &writes) {
-            Ok(task) => Ok(PendingDispatch::new(task, writes, (self.wait_policy(), is_eager::<O>()))),
+            Ok(hold) => {
+                let task = Task { hold, conclude: conclude::<O> };
+                Ok(PendingDispatch::new(task, writes, (self.wait_policy(), is_eager::<O>())))
+            }
             Err(error) => Err(Rejected::new(self.refused(error, Facts::of::<O>()), writes).into()),
         }
     }
@@ -87,26 +88,18 @@ impl Device {
         error
     }
 
-    fn submit<O: Op>(&self, op: &mut Option<O>, reads: &Ins<'_, O>, writes: &Outs<O>) -> Result<TaskOf<O>> {
+    fn submit<O: Op>(&self, op: &mut StackOp<O>, reads: &Ins<'_, O>, writes: &Outs<O>) -> Result<TaskHold> {
         let mut views = Views::new();
         let reads = O::Reads::read(reads, &mut Visit(&mut views));
         let read_count = views.len();
-        let mut spans = Some((reads, WritesOf::<O>::write(writes, &mut Visit(&mut views))));
-        let mut call = Typed::new(op, &mut spans);
-        match self.hand_on(&mut call, Facts::of::<O>(), (&mut views, read_count)) {
-            Ok(()) => call.task(),
-            Err(error) => Err(error),
-        }
+        op.set((reads, WritesOf::<O>::write(writes, &mut Visit(&mut views))));
+        self.hand_on(op.memory(), (&mut views, read_count))
     }
 
     /// The part of a dispatch that does not depend on the type of the op.
-    fn hand_on<'x>(
-        &self,
-        call: &mut dyn Call,
-        facts: &'static Facts,
-        (views, read_count): (&mut [View<'x>], usize),
-    ) -> Result<()> {
+    fn hand_on<'x>(&self, memory: OpMemory<'_>, (views, read_count): (&mut [View<'x>], usize)) -> Result<TaskHold> {
         crate::core::inside::refuse_inside("a dispatch")?;
+        let (facts, mut call) = (memory.facts(), Call::new(memory));
         let current;
         // The epoch is that of the first written operand; if nothing is written, that of the first operand. Calls
         // through a recorder are recorded.
@@ -121,25 +114,27 @@ impl Device {
         };
         // One guard for all calls of the op's code before the enqueue: a guard costs as much as a short check.
         guarded(&mut || {
-            mark_overwritten(&*call, views, read_count);
+            mark_overwritten(&call, views, read_count);
             for index in facts.leaves_undefined {
                 if let Some(view) = views.get_mut(read_count + index) {
                     view.undefined = true;
                 }
             }
-            self.check(&*call, epoch, (views, read_count))
+            self.check(&call, epoch, (views, read_count))
         })?;
         self.inner().in_flight.admit(epoch, self.options())?;
-        let mut submission = Submission::new(call, facts, epoch, self.options(), (views, read_count));
+        let mut submission = Submission::new(&mut call, facts, epoch, self.options(), (views, read_count));
         if submission.views.iter().any(View::meets_captures) && !epoch.engine.is_tape() {
-            return enter_with_captures(&mut submission);
+            enter_with_captures(&mut submission)?;
+        } else {
+            enter(&mut submission)?;
         }
-        enter(&mut submission)
+        call.task()
     }
 
     /// Submits in a worker process, where the operands have no handles.
     #[cfg(target_os = "linux")]
-    pub(crate) fn submit_here(&self, submission: &mut Submission<'_, '_>) -> Result<()> {
+    pub(crate) fn submit_here(&self, submission: &mut Submission<'_, '_, '_>) -> Result<()> {
         let (epoch, views) = (submission.epoch, (submission.views, submission.read_count));
         guarded(&mut || self.check(&*submission.call, epoch, views))?;
         self.inner().in_flight.admit(epoch, submission.options)?;
@@ -155,7 +150,7 @@ impl Device {
     }
 
     /// Steps 1 and 2. Calls code of the op's author; the caller must catch its panic.
-    fn check(&self, call: &dyn Call, epoch: &Arc<Epoch>, (views, read_count): (&[View<'_>], usize)) -> Result<()> {
+    fn check(&self, call: &Call<'_>, epoch: &Arc<Epoch>, (views, read_count): (&[View<'_>], usize)) -> Result<()> {
         match self.admit(epoch, (views, read_count), &|i| call.operand_name(i, read_count)) {
             Ok(()) => call.check(),
             Err(error) => Err(cause(error, call)),
@@ -251,7 +246,7 @@ fn admit_contents(view: &View<'_>, name: &dyn Fn() -> String) -> Result<()> {
 
 /// Steps 3 to 6.
 #[inline]
-fn enter(submission: &mut Submission<'_, '_>) -> Result<()> {
+fn enter(submission: &mut Submission<'_, '_, '_>) -> Result<()> {
     match Engine::for_epoch(submission.epoch) {
         #[cfg(feature = "host")]
         Engine::Host(engine) => engine.submit(submission),
@@ -265,7 +260,7 @@ fn enter(submission: &mut Submission<'_, '_>) -> Result<()> {
 
 /// As [`enter`], for an operation that may write memory which recorded programs read.
 #[cold]
-fn enter_with_captures(submission: &mut Submission<'_, '_>) -> Result<()> {
+fn enter_with_captures(submission: &mut Submission<'_, '_, '_>) -> Result<()> {
     let mut captured = Captured::default();
     for (index, view) in submission.views.iter().enumerate() {
         view.captures(index < submission.read_count, &mut captured);
@@ -282,12 +277,13 @@ fn is_eager<O: Op>() -> bool {
 }
 
 /// Marks the written views whose earlier contents the op does not need.
-pub(crate) fn mark_overwritten(call: &dyn Call, views: &mut [View<'_>], reads: usize) {
+pub(crate) fn mark_overwritten(call: &Call<'_>, views: &mut [View<'_>], reads: usize) {
     let Some(written) = views.get_mut(reads..).filter(|written| !written.is_empty()) else { return };
-    let begins_anew = call.begins_anew();
+    let Ok(operation) = call.operation() else { return };
     for (index, view) in written.iter_mut().enumerate() {
-        view.overwritten = call.overwrites(index);
-        view.whole |= begins_anew;
+        let overwrites = operation.overwrites(index);
+        view.overwritten = overwrites.all;
+        view.whole |= overwrites.begins_anew;
     }
 }
 

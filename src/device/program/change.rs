@@ -6,13 +6,6 @@ use crate::core::buffer::{AnyBuffer, ReadableAny};
 use crate::core::error::{Error, Result};
 use crate::core::op::contained;
 use crate::core::sync::Arc;
-use crate::engines::tape::Step;
-use std::any::{Any, TypeId};
-
-/// The type of a step, which tells that of its operation.
-fn step_type(step: &dyn Step) -> TypeId {
-    (step as &dyn Any).type_id()
-}
 
 impl Program {
     /// The number of the first step with this label: see [`Device::labelled`](crate::Device::labelled).
@@ -80,7 +73,7 @@ impl Program {
         };
         let (old, new) = ((node.info.op, node.info.library), (entry.info.op, entry.info.library));
         // Its results are converted by the new operation: by the type, for a name says nothing about their types.
-        if step_type(&**step) != step_type(&*entry.step) {
+        if step.op()?.id() != entry.step.op()?.id() {
             let reason = match old == new {
                 true => format!("it records an operation of another type than the step, although both are `{}`", new.0),
                 false => format!("it records `{}`, but the step is `{}`", new.0, old.0),

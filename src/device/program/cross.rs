@@ -8,7 +8,6 @@ use super::plan::{Node, Place, Plan, Shape, is_heavy};
 use super::replay::Replay;
 use super::tape::{ALIGN, Operand};
 use crate::core::buffer::{Allocation, Home, InitState, Meter, Receive, Region, View, Views};
-use crate::core::dispatch::Facts;
 use crate::core::element::DType;
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
@@ -18,6 +17,7 @@ use crate::core::sync::Arc;
 use crate::core::trace::OpInfo;
 use crate::device::worker::Modules;
 use crate::engines::dispatch::Call;
+use crate::engines::op::Facts;
 use crate::engines::tape::Step;
 use crate::engines::worker::{OpCode, With};
 use serde::{Deserialize, Serialize};
@@ -67,7 +67,7 @@ pub(super) struct Ordered {
 
 /// An op that was decoded from its bytes and is now a step.
 pub(super) struct ArrivedStep {
-    pub(super) step: Arc<dyn Step>,
+    pub(super) step: Arc<Step>,
     pub(super) facts: &'static Facts,
     pub(super) info: OpInfo,
     /// For each operand: whether it is written, and whether the op overwrites it without needing its previous contents.
@@ -195,7 +195,7 @@ impl Arrived {
 impl ArrivedStep {
     /// Decodes a step. Its operands have no real addresses until a replay places them.
     pub(super) fn decode(
-        call: &mut dyn Call,
+        call: &mut Call<'_>,
         packed: Packed<'_>,
         (epoch, modules): (&Arc<Epoch>, &Modules),
     ) -> Result<Self> {
@@ -223,7 +223,8 @@ impl ArrivedStep {
         let sizes = std::mem::take(&mut receive.sizes);
         // It was checked when it was recorded, but these bytes may come from anywhere.
         call.check()?;
-        let written = |index: usize| index.checked_sub(read_count).map(|write| (true, call.overwrites(write)));
+        let operation = call.operation()?;
+        let written = |index: usize| index.checked_sub(read_count).map(|write| (true, operation.overwrites(write).all));
         let writes = (0..regions.len()).map(|index| written(index).unwrap_or_default()).collect();
         let (info, facts) = (call.info(None, None)?, call.facts());
         Ok(ArrivedStep { step: call.become_step(0, None)?, facts, info, writes, sizes })

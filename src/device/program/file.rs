@@ -11,16 +11,14 @@ use super::plan::{Plan, Use};
 use super::saved::{Elements, Saved, SavedPiece, SavedStep, SavedUse, unreadable};
 use super::tape::{Entry, Operand, Part, Piece, Tape, Written};
 use crate::core::buffer::AnyIns;
+use crate::core::dispatch::Conclude;
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::core::op::contained;
-use crate::core::sync::Arc;
 use crate::device::Device;
 use crate::device::worker::Modules;
 use crate::device::worker::with_named;
-use crate::engines::tape::Answering;
 use crate::engines::tape::not_recordable;
-use crate::engines::tape::step::Conclude;
 use crate::engines::worker::executable;
 use crate::engines::worker::{OpCode, with_handler};
 use smallvec::SmallVec;
@@ -105,13 +103,12 @@ impl Program {
         let Some(answer) = node.answer else {
             return Err(Error::invalid("step", format!("`{}` has no result for the host", node.info.op)));
         };
-        let Some(conclude) = of.conclusion().downcast_ref::<Conclude<H>>() else {
+        let Some(conclude) = of.facts().conclusion.downcast_ref::<Conclude<H>>() else {
             let reason =
                 format!("the host result of `{}` is not of the type {}", node.info.op, std::any::type_name::<H>());
             return Err(Error::invalid("H", reason));
         };
-        let task = Arc::new(Answering::new(of.clone(), plan.id, Some(answer), *conclude));
-        Ok(Later { recording: plan.id, answer, task })
+        Ok(Later { recording: plan.id, answer, conclude: *conclude })
     }
 
     /// The contents of a file for this program, without the hash of the executable.
@@ -226,7 +223,7 @@ fn add(tape: &Tape, written: &mut Written, saved: &SavedStep, same: bool) -> Res
         written.inside(index, (one.source, one.offset, one.bytes))?;
     }
     let (mut arrived, modules) = (None, Modules::default());
-    let mut read = |call: &mut dyn crate::engines::dispatch::Call| {
+    let mut read = |call: &mut crate::engines::dispatch::Call<'_>| {
         tape.records(call, saved.operands.len())?;
         let operands = &mut saved.operands.iter().map(|one| (one.offset, one.bytes));
         let packed = Packed { op: &saved.packed, shape: &saved.shape, operands };

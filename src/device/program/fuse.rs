@@ -88,7 +88,7 @@ impl<'p> Steps<'p> {
     /// A step whose outputs are temporaries that only this step uses, and only to read them.
     fn maker(&self, index: usize) -> Option<usize> {
         let user = self.entry(index)?;
-        user.step.fuse().0?;
+        user.facts.fuse.0?;
         user.uses.iter().filter(|one| !one.writes).find_map(|one| {
             let maker = self.only_maker(one, index)?;
             let entry = self.entry(maker)?;
@@ -157,7 +157,7 @@ impl<'p> Steps<'p> {
         let mut fused = None;
         // The code of the operation's author.
         guarded(&mut || {
-            fused = second.step.fuse().0.and_then(|join| join(&*first.step, &*second.step, &link));
+            fused = second.facts.fuse.0.and_then(|join| join(&*first.step, &*second.step, &link));
             Ok(())
         })?;
         let Some(Fused { step, origins }) = fused else { return Ok(None) };

@@ -61,11 +61,12 @@ pub(crate) use tape::Tape;
 use crate::core::buffer::{AnyBuffer, AnyBuffers, AnyIns};
 use crate::core::epoch::{AnyEngine, Epoch, Parts};
 use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::{Contained, Verdict};
+use crate::core::op::Verdict;
 use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::core::trace::Counters;
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
+use crate::engines::op::StackOp;
 use home::Home;
 use plan::Plan;
 use replay::{Ran, Replay};
@@ -283,7 +284,7 @@ impl Program {
         // SAFETY: only replays of this program use the arena, and each uses all of it. Its region is gated, so replays
         // that several threads submit at once follow one another.
         writes.push(unsafe { home.arena.alias() }.into());
-        let pending = self.device.dispatch_from(&mut Contained::new(Some(op)), &reads, writes);
+        let pending = self.device.dispatch_from(&mut StackOp::new(op), &reads, writes);
         pending.map_err(|rejected| {
             rejected.map(|mut writes| {
                 writes.pop();

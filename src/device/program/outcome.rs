@@ -3,22 +3,22 @@
 use super::operands::Moved;
 use super::replay::Answers;
 use crate::core::buffer::{AnyBuffers, Dyn};
-use crate::core::dispatch::{PendingDispatch, Task};
+use crate::core::dispatch::{Conclude, PendingDispatch};
 use crate::core::error::{Error, Result};
-use crate::core::op::{Made, Output};
-use crate::core::sync::Arc;
+use crate::core::op::raw::Landing;
+use crate::core::op::{Made, Output, contained};
 
 /// A value that a recorded operation leaves for the host in each replay: made by
 /// [`Recorder::later`](crate::Recorder::later), read by [`Replayed::get`].
 pub struct Later<H> {
     pub(super) recording: u64,
     pub(super) answer: usize,
-    pub(super) task: Arc<dyn Task<H>>,
+    pub(super) conclude: Conclude<H>,
 }
 
 impl<H> Clone for Later<H> {
     fn clone(&self) -> Self {
-        Later { recording: self.recording, answer: self.answer, task: self.task.clone() }
+        Later { recording: self.recording, answer: self.answer, conclude: self.conclude }
     }
 }
 
@@ -44,13 +44,15 @@ impl<W> Replayed<W> {
     /// The operation's numerical verdict; [`Error::InvalidArgument`] when the operation is of another program, or of a
     /// call of `set` that failed.
     pub fn get<H>(&self, later: &Later<H>) -> Result<H> {
-        let Later { recording, answer, task } = later;
+        let Later { recording, answer, conclude } = later;
         if *recording != self.answers.plan.id {
             return Err(Error::invalid("later", "its operation belongs to another program"));
         }
         let answer = self.answers.get(*answer);
-        let answer = answer.ok_or_else(|| Error::library("the replay returned no result for this operation"))?;
-        task.take(&mut Made::answering(answer))
+        let (step, cell) = answer.ok_or_else(|| Error::library("the replay returned no result for this operation"))?;
+        // The code of the operation's author.
+        let host = contained(|| conclude(step.op()?, Landing::Slot(cell), &mut Made::default()));
+        host.map_err(|error| error.in_op(step.facts().name, step.facts().library))
     }
 }
 

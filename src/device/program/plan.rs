@@ -8,12 +8,12 @@ use super::admit::check_outputs;
 use super::order::{Ancestors, MOST, ancestors, chain, follows};
 use super::tape::{ALIGN, Entry, Operand, Part, Piece, Written};
 use crate::core::buffer::Places;
-use crate::core::dispatch::Facts;
 #[cfg(feature = "cuda")]
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::sync::{Arc, Mutex};
 use crate::core::trace::OpInfo;
+use crate::engines::op::Facts;
 use crate::engines::tape::Step;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -89,7 +89,7 @@ pub(super) struct Node {
 /// A recording after planning; all replays share it.
 pub(crate) struct Plan {
     pub(super) shape: Arc<Shape>,
-    pub(super) steps: Vec<Arc<dyn Step>>,
+    pub(super) steps: Vec<Arc<Step>>,
     /// How often a step was replaced.
     pub(super) version: u64,
     /// For each step, the recorded ones that it is made of. Empty if all are as they were recorded.
@@ -211,7 +211,7 @@ impl Plan {
     }
 
     /// Completes a plan with what can be derived from its nodes and steps.
-    pub(super) fn complete(mut shape: Shape, steps: Vec<Arc<dyn Step>>, gpu: bool) -> Result<Self> {
+    pub(super) fn complete(mut shape: Shape, steps: Vec<Arc<Step>>, gpu: bool) -> Result<Self> {
         let nodes = &mut shape.nodes;
         for index in 0..nodes.len() {
             let after = nodes.get(index).map(|node| node.after.clone()).unwrap_or_default();
@@ -250,7 +250,7 @@ impl Plan {
     }
 
     /// The same plan with one step replaced by another operation on the same operands.
-    pub(super) fn with_step(&self, index: usize, step: Arc<dyn Step>) -> Self {
+    pub(super) fn with_step(&self, index: usize, step: Arc<Step>) -> Self {
         let mut steps = self.steps.clone();
         if let Some(place) = steps.get_mut(index) {
             *place = step;

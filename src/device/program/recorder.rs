@@ -87,8 +87,10 @@ impl Recorder {
     /// [`Error::InvalidArgument`] for a pending that was not recorded here, or of an operation that leaves nothing.
     pub fn later<H>(&self, pending: impl Into<PendingHost<H>>) -> Result<Later<H>> {
         let task = pending.into().into_task();
-        match task.map(|task| (task.recorded(), task)) {
-            Some((Some((recording, answer)), task)) if recording == self.id => Ok(Later { recording, answer, task }),
+        match task.map(|task| (task.hold.recorded(), task.conclude)) {
+            Some((Some((recording, answer)), conclude)) if recording == self.id => {
+                Ok(Later { recording, answer, conclude })
+            }
             _ => Err(Error::invalid("pending", "its operation has no result for the host, or was not recorded here")),
         }
     }

@@ -7,7 +7,6 @@ use super::plan::Plan;
 use super::tape::Operand;
 use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
 use crate::core::error::{Error, Result};
-use crate::core::op::StepAnswer;
 use crate::core::op::raw::Cells;
 use crate::core::op::{Cost, Internal, Output, Spans};
 use crate::core::sync::Arc;
@@ -15,6 +14,7 @@ use crate::core::sync::Arc;
 use crate::core::sync::Mutex;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Slices, SlicesMut};
+use crate::engines::tape::Step;
 use crate::engines::tape::step::Cell;
 #[cfg(feature = "cuda")]
 use smallvec::SmallVec;
@@ -46,12 +46,12 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// The answer numbered `index`.
-    pub(super) fn get(&self, index: usize) -> Option<StepAnswer> {
+    /// The answer numbered `index`, and the operation that left it: the step may have been replaced since.
+    pub(super) fn get(&self, index: usize) -> Option<(&Step, Cell)> {
         let at = index.checked_mul(size_of::<Cell>())?;
         let cell = *self.cells.0.get(at..)?.first_chunk()?;
         let step = *self.plan.answered.get(index)?;
-        Some(StepAnswer { step: self.plan.steps.get(step?)?.clone(), cell })
+        Some((&**self.plan.steps.get(step?)?, cell))
     }
 }
 

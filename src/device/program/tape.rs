@@ -6,7 +6,6 @@
 use super::covered::Covered;
 use super::plan::Use;
 use crate::core::buffer::{Allocation, AnyBuffer, Home, InitState, Meter, Places, Region, View};
-use crate::core::dispatch::Facts;
 use crate::core::element::{DType, Element};
 use crate::core::epoch::{Cause, EngineKind, Epoch, Executor, OfKind};
 use crate::core::error::{Error, Result};
@@ -15,6 +14,7 @@ use crate::core::order::AccessHistory;
 use crate::core::sync::{Arc, AtomicUsize, Mutex, Ordering};
 use crate::core::trace::OpInfo;
 use crate::engines::dispatch::{Call, Submission};
+use crate::engines::op::Facts;
 use crate::engines::tape::Step;
 use crate::engines::tape::not_recordable;
 use serde::{Deserialize, Serialize};
@@ -96,7 +96,7 @@ pub(super) struct Operand {
 
 /// One recorded op.
 pub(super) struct Entry {
-    pub(super) step: Arc<dyn Step>,
+    pub(super) step: Arc<Step>,
     pub(super) info: OpInfo,
     pub(super) facts: &'static Facts,
     pub(super) uses: SmallVec<[Use; 4]>,
@@ -204,7 +204,7 @@ impl Tape {
     }
 
     /// Fails if an op with so many operands cannot be recorded for this device. Calls code of the op's author.
-    pub(super) fn records(&self, call: &dyn Call, operands: usize) -> Result<()> {
+    pub(super) fn records(&self, call: &Call<'_>, operands: usize) -> Result<()> {
         let facts = call.facts();
         recordable(facts)?;
         if facts.listed && operands > MOST_LISTED {
@@ -227,11 +227,11 @@ impl Tape {
     }
 
     /// Records an op.
-    pub(crate) fn submit(&self, s: &mut Submission<'_, '_>) -> Result<()> {
+    pub(crate) fn submit(&self, s: &mut Submission<'_, '_, '_>) -> Result<()> {
         let mut parts = None;
         // All of this calls code of the op's author.
         guarded(&mut || {
-            self.records(s.call, s.views.len())?;
+            self.records(&*s.call, s.views.len())?;
             let info = s.call.info(s.options.label.copied(), None)?;
             let answer = (s.facts.raw_bytes > 0).then(|| self.answer());
             parts = Some((s.call.become_step(self.id, answer)?, info, answer));

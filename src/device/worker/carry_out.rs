@@ -13,7 +13,7 @@ use crate::engines::dispatch::{Call, Submission};
 use crate::engines::worker::Relay;
 
 /// Carries out an operation: submits it to the worker's own device.
-pub(crate) fn carry_out(call: &mut dyn Call, server: &Server, task: Task<'_>) -> Result<()> {
+pub(crate) fn carry_out(call: &mut Call<'_>, server: &Server, task: Task<'_>) -> Result<()> {
     let mut at_end = None;
     let outcome = submit(call, server, task, &mut at_end);
     if outcome.is_err() {
@@ -22,7 +22,7 @@ pub(crate) fn carry_out(call: &mut dyn Call, server: &Server, task: Task<'_>) ->
     outcome
 }
 
-fn submit(call: &mut dyn Call, server: &Server, task: Task<'_>, at_end: &mut Option<Then>) -> Result<()> {
+fn submit(call: &mut Call<'_>, server: &Server, task: Task<'_>, at_end: &mut Option<Then>) -> Result<()> {
     let epoch = server.device.epoch();
     let lent = task.lent.clone();
     let modules = &server.modules;

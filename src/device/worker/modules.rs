@@ -20,7 +20,7 @@ use crate::device::program::Arrived;
 use crate::engines::cuda::{CudaEngine, Function, LoadedModule};
 #[cfg(feature = "host")]
 use crate::engines::ptx::PtxModule;
-use crate::engines::worker::child::With;
+use crate::engines::worker::child::{With, run};
 use crate::engines::worker::parent::{Ask, Question};
 use std::collections::HashMap;
 #[cfg(feature = "cuda")]
@@ -58,7 +58,7 @@ pub(crate) fn answer(server: &Server, memory: &Memory, body: &[u8]) -> Result<Ve
     if let Question::Program { id } = what {
         let lent = lent.take().ok_or_else(|| Error::library("the recorded program did not arrive"))?;
         let (epoch, gpu) = (server.device.epoch(), server.is_gpu());
-        let mut find = |code, with: With<'_>| (server.handlers.find(code)?.run)(with);
+        let mut find = |code, with: With<'_>| run(server.handlers.find(code)?, with);
         let mut arrived = None;
         // The code that reads an operation is its author's, and may panic.
         guarded(&mut || {

@@ -2,7 +2,7 @@
 
 use crate::core::error::{Error, Result};
 use crate::engines::worker::With;
-use crate::engines::worker::child::{Handlers, Registry};
+use crate::engines::worker::child::{Handlers, Registry, run};
 use std::sync::OnceLock;
 
 /// All operations of the core and of these libraries.
@@ -32,5 +32,5 @@ pub(crate) fn with_named(code: u64, with: With<'_>) -> Result<()> {
         ));
     }
     let handlers = HANDLERS.get_or_init(|| registry(crate::device::Device::builder().libraries()).handlers());
-    (handlers.find(code)?.run)(with)
+    run(handlers.find(code)?, with)
 }

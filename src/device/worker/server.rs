@@ -20,8 +20,8 @@ use crate::core::order::Completion;
 use crate::core::segment::Segment;
 use crate::core::sync::{Arc, Ordering};
 use crate::device::Device;
-use crate::engines::worker::child::Handlers;
 use crate::engines::worker::child::{GARBLED, Outlet};
+use crate::engines::worker::child::{Handlers, run as run_op};
 use crate::engines::worker::shared::LANES;
 use crate::engines::worker::shared::Ring;
 use crate::engines::worker::shared::order;
@@ -275,12 +275,12 @@ impl Server {
     }
 
     fn run(&self, run: &Run<Vec<Place>, Vec<u32>>, bytes: &[u8], lent: Option<Lent>, reply: Reply) -> Result<()> {
-        let handler = self.handlers.find(run.code)?;
+        let facts = self.handlers.find(run.code)?;
         let operands = run.places.iter().map(|place| self.memory.operand(place)).collect::<Result<Vec<_>>>()?;
         let Run { timed, seat, fault, shape, .. } = run;
         let (timed, seat, fault) = (*timed, *seat, *fault);
         let mut task = Some(Task { bytes, lent, operands: &operands, shape, timed, seat, fault, reply });
-        (handler.run)(&mut |call| match task.take() {
+        run_op(facts, &mut |call| match task.take() {
             Some(task) => carry_out(call, self, task),
             None => Err(Error::library("an order was already carried out")),
         })

@@ -48,7 +48,7 @@ pub(crate) use dispatch::Queue;
 pub use dispatch::{Enqueue, StreamPtr};
 pub(crate) use graph::Graphs;
 pub(crate) use housekeeping::Nudge;
-pub(crate) use late::{Frame as LateFrame, LateJob};
+pub(crate) use late::Frame as LateFrame;
 pub(crate) use links::Links;
 pub(crate) use memory::Peer;
 pub(crate) use memory::SLOT;
@@ -59,7 +59,7 @@ pub(crate) use open::uuid_of;
 pub(crate) use open::{device_count, installed, known_count, open};
 pub(crate) use streams::State as SlotState;
 pub(crate) use wait::TaskCore;
-pub(crate) use wait::{CudaTask, LateTask, PhaseTask};
+pub(crate) use wait::{LateTask, PhaseTask, shared, sole};
 
 use crate::core::clock::Timing;
 use crate::core::epoch::Epoch;

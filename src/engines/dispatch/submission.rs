@@ -2,20 +2,20 @@
 
 use super::Call;
 use crate::core::buffer::View;
-use crate::core::dispatch::Facts;
 use crate::core::dispatch::Options;
 use crate::core::epoch::Epoch;
 use crate::core::error::Result;
 use crate::core::op::contained;
 use crate::core::sync::Arc;
 use crate::core::trace::{OpInfo, Sink, next_number};
+use crate::engines::op::Facts;
 use crate::engines::worker::Relay;
 
 /// One piece of work, admitted and checked, on its way into an engine. The op and its operands stay on the stack of the
 /// submitting thread until the engine moves them to where they stay: they may be large, and every function on the way
 /// would copy them. None of these functions knows their types either, so the path is compiled once for all ops.
-pub(crate) struct Submission<'a, 'x> {
-    pub(crate) call: &'a mut (dyn Call + 'a),
+pub(crate) struct Submission<'a, 'x, 'c> {
+    pub(crate) call: &'a mut Call<'c>,
     pub(crate) facts: &'static Facts,
     pub(crate) epoch: &'a Arc<Epoch>,
     pub(crate) options: &'a Options,
@@ -37,10 +37,10 @@ pub(crate) struct Submission<'a, 'x> {
     pub(crate) operand_count: usize,
 }
 
-impl<'a, 'x> Submission<'a, 'x> {
+impl<'a, 'x, 'c> Submission<'a, 'x, 'c> {
     /// `views` are the reads, then the writes.
     pub(crate) fn new(
-        call: &'a mut (dyn Call + 'a),
+        call: &'a mut Call<'c>,
         facts: &'static Facts,
         epoch: &'a Arc<Epoch>,
         options: &'a Options,
@@ -68,7 +68,7 @@ impl<'a, 'x> Submission<'a, 'x> {
     }
 
     /// The same submission with these views: its own operands, and captures after them.
-    pub(crate) fn with_views<'b>(&'b mut self, views: &'b [View<'b>]) -> Submission<'b, 'b> {
+    pub(crate) fn with_views<'b>(&'b mut self, views: &'b [View<'b>]) -> Submission<'b, 'b, 'c> {
         Submission {
             call: &mut *self.call,
             facts: self.facts,

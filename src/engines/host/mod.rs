@@ -6,7 +6,7 @@
 //! wait; that is checked, see [`inside_op`](crate::core::inside::inside_op).
 //!
 //! No thread of the pool ever blocks. An op starts when its last dependency is done, which `core/order/settle.rs` counts.
-//! `node.rs` is an op in flight, `frame.rs` the part of it that does not depend on the type of the op; `queue.rs` runs ready
+//! `node.rs` is an op in flight, `frame.rs` how it runs, settles and is waited for; `queue.rs` runs ready
 //! ops, `runners.rs` limits how many run at a time, `core/inside.rs` knows which threads are inside an op, `hooked.rs` which are
 //! inside a trace's hook. `fault_plan.rs`: fault injection; `executor.rs`: what any engine can be asked.
 
@@ -32,7 +32,7 @@ pub use fault_plan::FaultPlan;
 #[cfg(feature = "host")]
 pub(crate) use frame::Frame;
 #[cfg(feature = "host")]
-pub(crate) use node::{Keep, Node, host_half};
+pub(crate) use node::{Keep, host_half, node};
 #[cfg(feature = "host")]
 pub(crate) use queue::HostEngine;
 #[cfg(feature = "host")]

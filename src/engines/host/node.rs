@@ -17,75 +17,78 @@ use super::frame::{Frame, Share};
 use super::hooked::{Hooked, waits_for_hook};
 use crate::core::buffer::{Allocation, Elems, View};
 use crate::core::clock::{Deadline, Timing};
-use crate::core::dispatch::{Gate, Ongoing, Subscribed, Task, Wait};
+use crate::core::dispatch::{Gate, Ongoing, Subscribed, Wait};
 use crate::core::error::{Error, Result};
+use crate::core::op::raw::{Landing, Raw};
 #[cfg(target_os = "linux")]
-use crate::core::op::raw::{Raw, RemoteResult, RemoteTarget};
-use crate::core::op::{Contained, Made, Make, Spans};
+use crate::core::op::raw::{RemoteResult, RemoteTarget};
+use crate::core::op::{AnyOp, Made, Make};
 use crate::core::order::Then;
 use crate::core::order::{Completion, Follower, Parker, Runnable, Settle};
 use crate::core::sync::{Arc, Mutex};
 use crate::core::trace::{Event, OpInfo, OpMetadata};
-use crate::engines::dispatch::Part;
-use crate::engines::dispatch::Submission;
+use crate::engines::dispatch::{Part, Submission};
 use crate::engines::host::HostEngine;
-use crate::engines::op::SpansOf;
-use crate::engines::op::{HostOf, Op, WritesOf};
+use crate::engines::op::{
+    Content, Facts, Op, OpAddress, OpMemory, OpRef, Operation, Payload, WritesOf, in_class, taken,
+};
 use smallvec::SmallVec;
-use std::ops::Deref;
 use std::time::Duration;
-
-/// One op in flight. The parts that do not depend on the op are in its `Frame`.
-pub(crate) struct Node<O: Op> {
-    frame: Frame,
-    op: Contained<O>,
-    operands: Mutex<Option<Operands<O>>>,
-    outcome: Mutex<Outcome<O>>,
-}
-
-impl<O: Op> Deref for Node<O> {
-    type Target = Frame;
-    fn deref(&self) -> &Frame {
-        &self.frame
-    }
-}
-
-impl<O: Op> OpMetadata for Node<O> {
-    fn names(&self) -> (&'static str, &'static str) {
-        (O::NAME, O::LIBRARY)
-    }
-    fn info(&self) -> OpInfo {
-        OpInfo::new(&*self.op, self.label, None)
-    }
-}
-
-/// The op's operands, and what keeps their memory alive. Dropped before the node settles.
-type Operands<O> = (SpansOf<O>, Keep);
 
 /// The memory of the operands.
 pub(crate) type Keep = SmallVec<[Arc<Allocation>; 4]>;
 
-struct Outcome<O: Op> {
-    raw: Option<O::Raw>,
+/// One op in flight.
+pub(super) struct Node<const WORDS: usize> {
+    body: Body,
+    /// The op and its operands' spans.
+    op: Payload<WORDS>,
+}
+
+/// All of a node but the op, whose number of bytes is not known here.
+struct Body {
+    frame: Frame,
+    /// Dropped before the node settles.
+    keep: Mutex<Option<Keep>>,
+    outcome: Mutex<Outcome>,
+}
+
+struct Outcome {
+    landing: Option<Landing>,
     /// Buffers that the op made.
     made: Option<Box<Made>>,
     time: Option<Duration>,
     abandoned: bool,
 }
 
+/// A node as the engine submits it, and as its pending holds it.
+pub(crate) type Handles = (Arc<dyn Runnable>, Arc<dyn Ongoing>);
+
+/// Makes a node of the op and its operands. Fails if they are not there.
+pub(crate) fn node(frame: Frame, from: &mut OpMemory<'_>, keep: Keep) -> Result<Handles> {
+    if from.operation().is_none() {
+        return Err(taken());
+    }
+    Ok(in_class!(from.facts(), Content::Both, WORDS => Node::<WORDS>::new(frame, keep, from)))
+}
+
 impl HostEngine {
     /// Steps 3 to 6 of `device/dispatch/mod.rs`.
-    pub(crate) fn submit(self: &Arc<Self>, s: &mut Submission<'_, '_>) -> Result<()> {
+    pub(crate) fn submit(self: &Arc<Self>, s: &mut Submission<'_, '_, '_>) -> Result<()> {
         self.submit_with(s, &[])
     }
 
     /// The same over several devices, of which this is the first. It is one node, in the histories of buffers of all of
     /// them, and counts as an operation of each.
-    pub(crate) fn submit_across(self: &Arc<Self>, s: &mut Submission<'_, '_>, parts: &[Part<'_, '_>]) -> Result<()> {
+    pub(crate) fn submit_across(
+        self: &Arc<Self>,
+        s: &mut Submission<'_, '_, '_>,
+        parts: &[Part<'_, '_>],
+    ) -> Result<()> {
         self.submit_with(s, parts.get(1..).unwrap_or_default())
     }
 
-    fn submit_with(self: &Arc<Self>, s: &mut Submission<'_, '_>, others: &[Part<'_, '_>]) -> Result<()> {
+    fn submit_with(self: &Arc<Self>, s: &mut Submission<'_, '_, '_>, others: &[Part<'_, '_>]) -> Result<()> {
         let epoch = s.epoch;
         epoch.remember(s.call.subject(), s.options.label);
         others.iter().for_each(|other| other.epoch.remember(s.call.subject(), s.options.label));
@@ -194,160 +197,199 @@ fn link(me: &Arc<dyn Runnable>, views: &[View<'_>], read_count: usize) {
     }
 }
 
-/// Runs an op's host half; with `make`, the op may make buffers. It is not inlined, because it may be long and has
-/// several callers.
+/// An op's host half; with `make`, the op may make buffers.
 ///
 /// # Safety
-/// The spans lie in live memory of this process; no other code writes what is read, and no other code accesses what is
-/// written.
-#[inline(never)]
-pub(crate) unsafe fn host_half<O: Op>(
-    op: &O,
-    reads: &Spans<O::Reads>,
-    writes: &Spans<WritesOf<O>>,
-    make: Option<&mut Make<'_>>,
-) -> Result<O::Raw> {
+/// See [`OpAddress`]. The spans lie in live memory of this process; no other code writes what is read, and no other code accesses
+/// what is written.
+pub(crate) unsafe fn host_half<O: Op>(at: OpAddress, make: Option<&mut Make<'_>>) -> Result<Landing> {
+    // SAFETY: the caller guarantees it.
+    let (op, (reads, writes)) = unsafe { at.parts::<O>() };
     // SAFETY: the caller guarantees it.
     let (reads, writes) = unsafe { (O::Reads::slices(reads), <WritesOf<O>>::slices_mut(writes)) };
-    match make {
+    let raw = match make {
         Some(make) => op.host_made(reads, writes, make),
         None => op.host(reads, writes),
+    };
+    raw.map(Raw::leave)
+}
+
+/// A node for code that is compiled once for all of them.
+#[derive(Clone, Copy)]
+struct NodeRef<'n> {
+    body: &'n Body,
+    facts: &'static Facts,
+    op: Option<OpRef<'n>>,
+}
+
+impl OpMetadata for NodeRef<'_> {
+    fn names(&self) -> (&'static str, &'static str) {
+        (self.facts.name, self.facts.library)
+    }
+    fn info(&self) -> OpInfo {
+        self.facts.info(self.op, self.body.frame.label, None)
     }
 }
 
-impl<O: Op> Runnable for Node<O> {
+impl<const WORDS: usize> Node<WORDS> {
+    /// Written in place and not through the stack, because a node is large.
+    fn new(frame: Frame, keep: Keep, from: &mut OpMemory<'_>) -> Handles {
+        let place = Arc::<Self>::new_uninit();
+        let to = Arc::as_ptr(&place).cast_mut().cast::<Self>();
+        // SAFETY: the memory is large enough for a node and not shared yet; `Arc::get_mut` would check that with a
+        // locked instruction. Both fields are written.
+        let node = unsafe {
+            (&raw mut (*to).body).write(Body::new(frame, keep));
+            Payload::fill(&raw mut (*to).op, from, Content::Both);
+            place.assume_init()
+        };
+        (node.clone(), node)
+    }
+
+    #[inline]
+    fn node_ref(&self) -> NodeRef<'_> {
+        NodeRef { body: &self.body, facts: self.op.facts(), op: self.op.op() }
+    }
+}
+
+impl<const WORDS: usize> Runnable for Node<WORDS> {
     fn core(&self) -> &Settle {
-        &self.core
+        &self.body.frame.core
     }
 
     fn place(&self) -> u64 {
-        self.place
+        self.body.frame.place
     }
 
     fn dep_done(self: Arc<Self>) {
-        if self.core.dep_done() {
-            start(Arc::clone(&self.frame.engine), self);
+        if self.body.frame.core.dep_done() {
+            start(Arc::clone(&self.body.frame.engine), self);
         }
     }
 
     fn run(self: Arc<Self>) {
-        let Some(operands) = self.operands.lock().take() else { return };
-        let mut raw = None;
-        let mut ran = self.frame.carry_out(&mut |make| {
-            let (reads, writes) = &operands.0;
+        if let Some(operation) = self.op.operation() {
+            self.node_ref().run(operation);
+        }
+    }
+}
+
+impl NodeRef<'_> {
+    fn run(self, operation: Operation<'_>) {
+        let body = self.body;
+        let Some(keep) = body.keep.lock().take() else { return };
+        let mut landing = None;
+        let mut ran = body.frame.carry_out(&mut |make| {
             // Earlier users of these regions have settled (their completions were dependencies), and later ones wait
             // for this node. Different operands of one op are different regions, because buffers are unique owners. If
             // an `alias` makes two buffers of one, and two threads submit through both, the code that made the alias
             // has promised that the windows do not overlap.
-            // SAFETY: `operands` keeps the allocations, which are this process's memory; so no other code writes what
+            // SAFETY: `keep` keeps the allocations, which are this process's memory; so no other code writes what
             // is read, and no other code accesses what is written.
-            raw = Some(unsafe { host_half(&*self.op, reads, writes, Some(make)) }?);
+            landing = Some(unsafe { operation.host(Some(make)) }?);
             Ok(())
         });
-        drop(operands);
+        drop(keep);
         {
-            let mut outcome = self.outcome.lock();
+            let mut outcome = body.outcome.lock();
             outcome.time = ran.time;
             if !outcome.abandoned {
-                outcome.raw = raw.take();
+                outcome.landing = landing.take();
                 outcome.made = ran.made.take();
             }
         }
-        drop(raw);
-        self.frame.conclude_with(&*self, ran);
+        drop(landing);
+        body.frame.conclude_with(&self, ran);
     }
-}
 
-impl<O: Op> Task<HostOf<O>> for Node<O> {
-    fn take(&self, made: &mut Made) -> Result<HostOf<O>> {
-        let raw = self.raw()?;
-        if let Some(kept) = self.outcome.lock().made.take() {
+    /// Waits for the end, and takes what the op has left.
+    fn land(self) -> Result<Landing> {
+        self.body.frame.end(&self)?;
+        self.body.outcome.lock().landing.take().ok_or_else(already_taken)
+    }
+
+    fn answer(self, landing: &mut Landing, made: &mut Made) -> Result<()> {
+        *landing = self.land()?;
+        if let Some(kept) = self.body.outcome.lock().made.take() {
             *made = *kept;
         }
-        match self.op.conclude(raw, made) {
-            Err(error) => Err(self.frame.failed(self, error)),
-            host => host,
-        }
-    }
-}
-
-impl<O: Op> Ongoing for Node<O> {
-    fn failed(&self, error: Error) -> Error {
-        self.frame.failed(self, error)
-    }
-
-    fn is_settled(&self) -> bool {
-        self.frame.is_settled(self)
-    }
-
-    fn wait(&self, how: Wait, until: Option<Deadline>) -> bool {
-        self.frame.wait(self, how, until)
-    }
-
-    fn waits_for_hook(&self) -> bool {
-        waits_for_hook(self.place)
-    }
-
-    fn timing(&self) -> &'static Timing {
-        self.frame.epoch.timing
+        Ok(())
     }
 
     #[cfg(target_os = "linux")]
-    fn to_remote(&self, to: RemoteTarget) -> Result<RemoteResult> {
-        self.raw()?.to_remote(to).map_err(|error| self.frame.failed(self, error))
+    fn to_remote(self, to: RemoteTarget) -> Result<RemoteResult> {
+        self.land()?.to_remote(to).map_err(|error| self.body.frame.failed(&self, error))
+    }
+}
+
+impl Body {
+    fn new(frame: Frame, keep: Keep) -> Self {
+        let outcome = Outcome { landing: None, made: None, time: None, abandoned: false };
+        Body { frame, keep: Mutex::new(Some(keep)), outcome: Mutex::new(outcome) }
     }
 
     fn abandon(&self) {
         let mut outcome = self.outcome.lock();
         outcome.abandoned = true;
-        let left = (outcome.raw.take(), outcome.made.take());
+        let left = (outcome.landing.take(), outcome.made.take());
         drop(outcome);
         drop(left);
     }
+}
+
+impl<const WORDS: usize> Ongoing for Node<WORDS> {
+    fn answer(&self, landing: &mut Landing, made: &mut Made) -> Result<AnyOp<'_>> {
+        self.node_ref().answer(landing, made)?;
+        self.op().ok_or_else(taken)
+    }
+
+    fn op(&self) -> Option<AnyOp<'_>> {
+        Some(self.op.op()?.any())
+    }
+
+    fn failed(&self, error: Error) -> Error {
+        self.body.frame.failed(&self.node_ref(), error)
+    }
+
+    fn is_settled(&self) -> bool {
+        self.body.frame.is_settled(&self.node_ref())
+    }
+
+    fn wait(&self, how: Wait, until: Option<Deadline>) -> bool {
+        self.body.frame.wait(&self.node_ref(), how, until)
+    }
+
+    fn waits_for_hook(&self) -> bool {
+        waits_for_hook(self.body.frame.place)
+    }
+
+    fn timing(&self) -> &'static Timing {
+        self.body.frame.epoch.timing
+    }
+
+    #[cfg(target_os = "linux")]
+    fn to_remote(&self, to: RemoteTarget) -> Result<RemoteResult> {
+        self.node_ref().to_remote(to)
+    }
+
+    fn abandon(&self) {
+        self.body.abandon();
+    }
 
     fn device_time(&self) -> Option<Duration> {
-        self.outcome.lock().time
+        self.body.outcome.lock().time
     }
 
     fn subscribe(&self, parker: &Arc<Parker>) -> Subscribed {
-        self.frame.subscribe(self, parker)
+        self.body.frame.subscribe(&self.node_ref(), parker)
     }
 
     fn unsubscribe(&self, parker: &Arc<Parker>) {
-        self.frame.unsubscribe(parker);
+        self.body.frame.unsubscribe(parker);
     }
 
     fn tell(&self, then: Then) -> Option<Then> {
-        self.frame.tell(self, then);
+        self.body.frame.tell(&self.node_ref(), then);
         None
-    }
-}
-
-impl<O: Op> Node<O> {
-    pub(crate) fn new(frame: Frame, op: O, operands: (SpansOf<O>, Keep)) -> Arc<Self> {
-        let outcome = Outcome { raw: None, made: None, time: None, abandoned: false };
-        let (operands, outcome) = (Mutex::new(Some(operands)), Mutex::new(outcome));
-        // Written in place and not through the stack, because a node is large.
-        let place = Arc::<Self>::new_uninit();
-        // SAFETY: the memory is large enough for a node and not shared yet; `Arc::get_mut` would check that with a
-        // locked instruction.
-        unsafe {
-            Arc::as_ptr(&place).cast_mut().cast::<Self>().write(Node {
-                frame,
-                op: Contained::new(op),
-                operands,
-                outcome,
-            });
-            place.assume_init()
-        }
-    }
-
-    /// Waits for the end, and takes the op's raw result.
-    fn raw(&self) -> Result<O::Raw> {
-        self.frame.end(self)?;
-        match self.outcome.lock().raw.take() {
-            Some(raw) => Ok(raw),
-            None => Err(already_taken()),
-        }
     }
 }

@@ -6,8 +6,8 @@ use crate::core::epoch::Epoch;
 use crate::core::error::Result;
 use crate::core::sync::Arc;
 use crate::engines::cuda_enqueue::Enqueue;
-use crate::engines::dispatch::Typed;
-use crate::engines::op::Op;
+use crate::engines::dispatch::Call;
+use crate::engines::op::{Op, StackOp};
 use std::marker::PhantomData;
 
 pub(crate) fn on_each_slot<L: Listed>(options: &Options, epoch: &Arc<Epoch>) -> Result<()> {
@@ -23,8 +23,9 @@ pub(crate) fn on_each_slot<L: Listed>(options: &Options, epoch: &Arc<Epoch>) -> 
         _ => 0..engine.core.streams.len(),
     };
     for index in all {
-        let (mut op, mut spans) = (Some(Warm::<L>(PhantomData)), Some(((), ())));
-        engine.core.submit_on(index, options, epoch, &mut Typed::new(&mut op, &mut spans))?;
+        let mut op = StackOp::new(Warm::<L>(PhantomData));
+        op.set(((), ()));
+        engine.core.submit_on(index, options, epoch, &mut Call::new(op.memory()))?;
     }
     Ok(())
 }

@@ -1,15 +1,25 @@
 //! An operation: what it is to all floors above. The parts of it that no engine has to be known for (its results, its kinds, how it
 //! crosses) are in `core/op/`.
 //!
-//! `plan.rs`: the plans that an operation needs; `constants.rs`: what is known of it besides its operands; `names.rs`: the names of
-//! its operands in error messages.
+//! `plan.rs`: the plans that an operation needs; `names.rs`: the names of its operands in error messages.
+//!
+//! **Without its type** it is data and a table of functions, which is all that is compiled for each operation and its types.
+//! `facts.rs`: the table; `operation.rs`: references to an operation and to its operands' spans; `memory.rs`: the memory where
+//! both lie before a task has them; `payload.rs`: their memory in a task. What is unsafe about this is in these four files.
 
-mod constants;
+mod facts;
+mod memory;
 mod names;
+mod operation;
+mod payload;
 pub(crate) mod plan;
 
-pub(crate) use constants::cost_of;
-pub(crate) use names::operand_name;
+#[cfg(target_os = "linux")]
+pub(crate) use facts::MARK;
+pub(crate) use facts::{Facts, OpAddress, conclude};
+pub(crate) use memory::{OpMemory, StackOp, taken};
+pub(crate) use operation::{OpRef, Operation};
+pub(crate) use payload::{Content, Payload, in_class};
 pub use plan::{Built, PlanKey, Prepare};
 
 use crate::core::buffer::Elems;

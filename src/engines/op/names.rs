@@ -1,24 +1,15 @@
 //! The names of operands in error messages.
 
-use crate::core::buffer::{Elems, Shape};
-use crate::engines::op::SpansOf;
-use crate::engines::op::{Op, WritesOf};
+use super::Facts;
 
-/// The argument's name, with its index in a list: `x`, `a[3]`. If the operation gives no names: `input 0`, `output 0`.
-pub(crate) fn operand_name<O: Op>(op: &O, (reads, writes): &SpansOf<O>, index: usize, read_count: usize) -> String {
-    if let Some(name) = op.operand_name(index, read_count) {
-        return name;
-    }
-    let mut shape = Shape::new();
-    let (read, written) = O::OPERANDS;
-    match index.checked_sub(read_count) {
-        None => {
-            O::Reads::shape(reads, &mut shape);
-            name_in(O::Reads::OPEN, &shape, read, index).unwrap_or_else(|| format!("input {index}"))
-        }
-        Some(index) => {
-            <WritesOf<O>>::shape(writes, &mut shape);
-            name_in(<WritesOf<O>>::OPEN, &shape, written, index).unwrap_or_else(|| format!("output {index}"))
+impl Facts {
+    /// The argument's name, with its index in a list: `x`, `a[3]`. If the operation gives no names: `input 0`, `output 0`.
+    /// `reads` and `writes`: what the types leave open, as of [`Elems::shape`](crate::core::buffer::Elems).
+    pub(super) fn declared_name(&self, index: usize, read_count: usize, (reads, writes): (&[u32], &[u32])) -> String {
+        let ((read, written), [open, open_written]) = (self.operands, self.open);
+        match index.checked_sub(read_count) {
+            None => name_in(open, reads, read, index).unwrap_or_else(|| format!("input {index}")),
+            Some(index) => name_in(open_written, writes, written, index).unwrap_or_else(|| format!("output {index}")),
         }
     }
 }

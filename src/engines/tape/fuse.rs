@@ -17,13 +17,13 @@ pub(crate) struct Link {
 
 /// The two as one step. It writes what the second one writes.
 pub(crate) struct Fused {
-    pub(crate) step: Arc<dyn Step>,
+    pub(crate) step: Arc<Step>,
     /// For each operand that it reads: whether the first operation read it (or else the second), and its number there.
     pub(crate) origins: SmallVec<[(bool, usize); 8]>,
 }
 
 /// Makes one step of an operation and of a later one, which alone reads what the earlier one writes. `None`: they stay two.
-type Join = fn(&dyn Step, &dyn Step, &Link) -> Option<Fused>;
+type Join = fn(&Step, &Step, &Link) -> Option<Fused>;
 
 /// Whether an operation can take in an earlier one, and how: [`Op::FUSE`](crate::Op::FUSE).
 #[doc(hidden)]

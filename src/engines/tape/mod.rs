@@ -1,8 +1,8 @@
-//! Recorded operations: the part of a recording that depends on the type of the operation.
+//! Recorded operations, as steps of a program.
 
 mod fuse;
 pub(crate) mod step;
 
 pub(crate) use fuse::Fuse;
 pub(crate) use fuse::{Fused, Link};
-pub(crate) use step::{Answering, Recorded, Step, conclude, not_recordable};
+pub(crate) use step::{Answering, Step, not_recordable};

@@ -1,29 +1,26 @@
-//! One recorded op: the part that depends on its type, and the pending that its recording returns.
-//!
-//! All of `Step` is compiled again for each op type in every program, so it is kept small.
+//! One recorded op, and the pending that its recording returns.
 
-use super::Fuse;
+use crate::core::buffer::Places;
 #[cfg(target_os = "linux")]
 use crate::core::buffer::Shape;
-use crate::core::buffer::{Elems, Places};
 use crate::core::clock::{Deadline, Timing};
-use crate::core::dispatch::{Ongoing, Subscribed, Task, Wait};
+use crate::core::dispatch::{Ongoing, Subscribed, Wait};
 use crate::core::error::{Error, Result};
 #[cfg(target_os = "linux")]
 use crate::core::op::Outgoing;
-use crate::core::op::raw::{Landing, Raw, RemoteResult, RemoteTarget};
-use crate::core::op::{Contained, Made, contained};
+use crate::core::op::raw::Landing;
+#[cfg(target_os = "linux")]
+use crate::core::op::raw::{RemoteResult, RemoteTarget};
+use crate::core::op::{AnyOp, Made};
 use crate::core::order::Parker;
 use crate::core::sync::{Arc, Mutex};
 #[cfg(feature = "cuda")]
 use crate::engines::cuda::Queue;
 #[cfg(feature = "cuda")]
 use crate::engines::op::Prepare;
-use crate::engines::op::SpansOf;
-use crate::engines::op::{HostOf, Op, WritesOf};
+use crate::engines::op::{Facts, Op, OpMemory, Operation, Payload, SpansOf, StackOp, taken};
 #[cfg(target_os = "linux")]
 use crate::engines::worker::OpCode;
-use std::any::Any;
 use std::time::Duration;
 
 /// The error for an operation that cannot be recorded.
@@ -34,34 +31,12 @@ pub(crate) fn not_recordable(op: &'static str, reason: &str) -> Error {
 
 /// The raw answer that a step leaves for the host.
 pub(crate) type Cell = [u8; 64];
-/// Converts a step's raw answer into the value that its caller gets.
-pub(crate) type Conclude<H> = fn(&(dyn Any + Send + Sync), Cell) -> Result<H>;
 
 /// A recorded op. Its operands are where [`place`](Step::place) has put them. At most one replay runs it at a time.
-pub(crate) trait Step: Any + Send + Sync {
-    /// Calls `visit` with the address of each operand in their order, to read or to change it.
-    fn place(&self, visit: &mut Places<'_>);
-    /// Runs its host half.
-    ///
-    /// # Safety
-    /// Its operands lie in live memory of this process; no other code writes what it reads, and no other code accesses
-    /// what it writes.
-    #[cfg(feature = "host")]
-    unsafe fn host(&self) -> Result<Cell>;
-    /// See [`Op::FUSE`].
-    fn fuse(&self) -> Fuse;
-    /// The form from which a worker process makes this step again.
-    #[cfg(target_os = "linux")]
-    fn crossing(&self, by: OpCode) -> Result<Crossing>;
-    /// The [`Conclude`] function of its op.
-    #[cfg(target_os = "linux")]
-    fn conclusion(&self) -> &'static dyn Any;
-    /// See [`Op::prepare`].
-    #[cfg(feature = "cuda")]
-    fn prepare(&self, plans: &mut Prepare<'_>);
-    /// See [`Op::cuda`].
-    #[cfg(feature = "cuda")]
-    fn half(&self, queue: &mut Queue<'_>) -> Result<()>;
+pub(crate) struct Step {
+    /// In a block of its own. Its spans are used under the lock alone.
+    op: Payload<0>,
+    spans: Mutex<()>,
 }
 
 /// An op in the form that is sent to a worker process: its code, its own bytes, and what the types of its operands
@@ -73,132 +48,132 @@ pub(crate) struct Crossing {
     pub(crate) shape: Vec<u32>,
 }
 
-/// The op, and the places of its operands.
-pub(crate) struct Recorded<O: Op> {
-    op: Contained<O>,
-    spans: Mutex<SpansOf<O>>,
-}
-
-impl<O: Op> Recorded<O> {
-    pub(crate) fn new(op: O, spans: SpansOf<O>) -> Self {
-        Recorded { op: Contained::new(op), spans: Mutex::new(spans) }
+impl Step {
+    /// Moves the op out of its place.
+    pub(crate) fn new(from: &mut OpMemory<'_>) -> Arc<Self> {
+        Arc::new(Step { op: Payload::boxed(from), spans: Mutex::new(()) })
     }
 
-    /// The op, and the places of its operands: of those that it reads, and of those that it writes.
-    pub(crate) fn parts(&self) -> (&O, impl std::ops::Deref<Target = SpansOf<O>> + '_) {
-        (&*self.op, self.spans.lock())
-    }
-}
-
-impl<O: Op> Step for Recorded<O> {
-    fn place(&self, visit: &mut Places<'_>) {
-        let (reads, writes) = &mut *self.spans.lock();
-        <O::Reads as Elems>::places(reads, visit);
-        <WritesOf<O> as Elems>::places(writes, visit);
+    pub(crate) fn of<O: Op>(op: O, spans: SpansOf<O>) -> Arc<Self> {
+        let mut held = StackOp::new(op);
+        held.set(spans);
+        Step::new(&mut held.memory())
     }
 
+    pub(crate) fn facts(&self) -> &'static Facts {
+        self.op.facts()
+    }
+
+    /// The op.
+    pub(crate) fn op(&self) -> Result<AnyOp<'_>> {
+        self.op.op().map(|op| op.any()).ok_or_else(taken)
+    }
+
+    /// The op, if it is of this type, and the places of its operands: of those that it reads, and of those that it writes.
+    pub(crate) fn parts<O: Op>(&self) -> Option<(&O, SpansOf<O>)>
+    where
+        SpansOf<O>: Clone,
+    {
+        let _placed = self.spans.lock();
+        let (op, spans) = self.op.operation()?.downcast::<O>()?;
+        Some((op, spans.clone()))
+    }
+
+    fn with<T>(&self, f: impl FnOnce(Operation<'_>) -> Result<T>) -> Result<T> {
+        let _placed = self.spans.lock();
+        f(self.op.operation().ok_or_else(taken)?)
+    }
+
+    /// Calls `visit` with the address of each operand in their order, to read or to change it.
+    pub(crate) fn place(&self, visit: &mut Places<'_>) {
+        let _placed = self.spans.lock();
+        // SAFETY: the spans are used under this lock alone.
+        unsafe { self.op.places(visit) };
+    }
+
+    /// Runs its host half.
+    ///
+    /// # Safety
+    /// Its operands lie in live memory of this process; no other code writes what it reads, and no other code accesses
+    /// what it writes.
     #[cfg(feature = "host")]
-    unsafe fn host(&self) -> Result<Cell> {
-        let (reads, writes) = &*self.spans.lock();
-        // SAFETY: the caller guarantees what `host_half` requires.
-        let raw = unsafe { crate::engines::host::host_half(&*self.op, reads, writes, None) }?;
-        let leaving = RemoteTarget {
-            #[cfg(target_os = "linux")]
-            lent: None,
-        };
-        match raw.to_remote(leaving)? {
-            RemoteResult::Slot(cell) => Ok(cell),
-            RemoteResult::Bulk(_) => {
-                Err(Error::library("internal error: the result of a step is larger than its slot"))
-            }
+    pub(crate) unsafe fn host(&self) -> Result<Cell> {
+        // SAFETY: the caller guarantees it.
+        match self.with(|operation| unsafe { operation.host(None) })? {
+            Landing::Nothing => Ok([0; 64]),
+            Landing::Slot(cell) => Ok(cell),
+            _ => Err(Error::library("internal error: the result of a step is larger than its slot")),
         }
     }
 
-    fn fuse(&self) -> Fuse {
-        O::FUSE
-    }
-
+    /// The form from which a worker process makes this step again.
     #[cfg(target_os = "linux")]
-    fn crossing(&self, by: OpCode) -> Result<Crossing> {
-        let mut out = Outgoing { bytes: Vec::new(), block: None };
-        match O::wire() {
-            Some(wire) => (wire.encode)(&*self.op, &mut out)?,
-            None => {
+    pub(crate) fn crossing(&self, by: OpCode) -> Result<Crossing> {
+        self.with(|operation| {
+            let (name, mut out) = (self.facts().name, Outgoing { bytes: Vec::new(), block: None });
+            if !operation.op().encode(&mut out)? {
                 return Err(not_recordable(
-                    O::NAME,
+                    name,
                     "it cannot be sent to a worker process: `Op::wire` is not implemented",
                 ));
             }
-        }
-        if out.block.is_some() {
-            return Err(not_recordable(O::NAME, "it sends bulk data to a worker process"));
-        }
-        let (reads, writes) = &*self.spans.lock();
-        let mut shape = Shape::new();
-        <O::Reads as Elems>::shape(reads, &mut shape);
-        <WritesOf<O> as Elems>::shape(writes, &mut shape);
-        Ok(Crossing { code: by.code::<O>()?, op: out.bytes, shape: shape.to_vec() })
+            if out.block.is_some() {
+                return Err(not_recordable(name, "it sends bulk data to a worker process"));
+            }
+            let mut shape = Shape::new();
+            operation.shape(&mut shape);
+            Ok(Crossing { code: by.code(operation.op())?, op: out.bytes, shape: shape.to_vec() })
+        })
     }
 
-    #[cfg(target_os = "linux")]
-    fn conclusion(&self) -> &'static dyn Any {
-        const { &(conclude::<O> as Conclude<HostOf<O>>) }
-    }
-
+    /// See [`Op::prepare`].
     #[cfg(feature = "cuda")]
-    fn prepare(&self, plans: &mut Prepare<'_>) {
-        let (reads, writes) = &*self.spans.lock();
-        self.op.prepare(reads, writes, plans);
+    pub(crate) fn prepare(&self, plans: &mut Prepare<'_>) -> Result<()> {
+        self.with(|operation| {
+            operation.prepare(plans);
+            Ok(())
+        })
     }
 
+    /// See [`Op::cuda`].
     #[cfg(feature = "cuda")]
-    fn half(&self, queue: &mut Queue<'_>) -> Result<()> {
-        let spans = self.spans.lock();
-        self.op.cuda(&mut crate::engines::cuda_enqueue::Enqueue::new(&mut queue.lend(), &spans))
-    }
-}
-
-/// Lets the step's op convert its raw answer.
-pub(crate) fn conclude<O: Op>(step: &(dyn Any + Send + Sync), cell: Cell) -> Result<HostOf<O>> {
-    match step.downcast_ref::<Recorded<O>>() {
-        Some(recorded) => {
-            let raw = O::Raw::land(Landing::Slot(cell))?;
-            let host = contained(|| recorded.op.conclude(raw, &mut Made::default()));
-            host.map_err(|error| error.in_op(O::NAME, O::LIBRARY))
-        }
-        None => Err(Error::invalid("later", "it was made for an operation that the program did not take")),
+    pub(crate) fn half(&self, queue: &mut Queue<'_>) -> Result<()> {
+        self.with(|operation| operation.cuda(&mut queue.lend()))
     }
 }
 
 /// The pending of a recorded op: it is settled at once. The answer that a device would give comes with each replay.
-pub(crate) struct Answering<H> {
+pub(crate) struct Answering {
     /// The op as it was recorded. An answer of a replay comes with the op that left it.
-    step: Arc<dyn Step>,
+    step: Arc<Step>,
     recording: u64,
     /// The index of its answer in each replay; `None` for an op that leaves nothing, whose host value is already known.
     answer: Option<usize>,
-    conclude: Conclude<H>,
 }
 
-impl<H> Answering<H> {
-    pub(crate) fn new(step: Arc<dyn Step>, recording: u64, answer: Option<usize>, conclude: Conclude<H>) -> Self {
-        Answering { step, recording, answer, conclude }
+impl Answering {
+    pub(crate) fn new(step: Arc<Step>, recording: u64, answer: Option<usize>) -> Self {
+        Answering { step, recording, answer }
     }
 }
 
-impl<H> Task<H> for Answering<H> {
-    fn take(&self, made: &mut Made) -> Result<H> {
-        match (made.answer.take(), self.answer) {
-            (Some(answer), _) => (self.conclude)(&*answer.step, answer.cell),
-            (None, None) => (self.conclude)(&*self.step, [0; 64]),
-            (None, Some(_)) => Err(Error::unsupported(
+impl Ongoing for Answering {
+    fn answer(&self, landing: &mut Landing, _: &mut Made) -> Result<AnyOp<'_>> {
+        if self.answer.is_some() {
+            return Err(Error::unsupported(
                 "a recorded operation has a result only after a replay: pass its pending to `Recorder::later`",
-            )),
+            ));
         }
+        *landing = Landing::Slot([0; 64]);
+        self.step.op()
     }
-}
-
-impl<H> Ongoing for Answering<H> {
+    fn op(&self) -> Option<AnyOp<'_>> {
+        self.step.op().ok()
+    }
+    fn failed(&self, error: Error) -> Error {
+        let facts = self.step.facts();
+        error.in_op(facts.name, facts.library)
+    }
     fn is_settled(&self) -> bool {
         true
     }

@@ -48,7 +48,7 @@ pub(crate) use parent::Flight;
 pub(crate) use parent::Question;
 pub(crate) use parent::UntypedDispatch;
 pub(crate) use parent::WorkerEngine;
-pub(crate) use parent::WorkerTask;
+pub(crate) use parent::flight;
 pub(crate) use parent::open;
 pub(crate) use shared::executable;
 pub(crate) use shared::{code_at, code_distance, distance, place};

@@ -10,9 +10,8 @@ use crate::core::element::DType;
 use crate::core::sync::Arc;
 use crate::device::tensor::Layout;
 use crate::engines::op::Op as _;
-use crate::engines::tape::{Fused, Link, Recorded, Step};
+use crate::engines::tape::{Fused, Link, Step};
 use smallvec::SmallVec;
-use std::any::Any;
 
 /// What a map or a reduction computes of its operands: all that joining takes and gives.
 pub(in crate::libraries) struct Computation<'a> {
@@ -37,9 +36,8 @@ pub(in crate::libraries) struct Joined {
 
 /// Joins a map to what reads its outputs: the two as one computation. `None` if it is not one of these operations, reads what the
 /// map makes in another order, or would have too many inputs, numbers or nodes.
-pub(in crate::libraries) fn join(maker: &dyn Step, user: &Computation<'_>, link: &Link) -> Option<Joined> {
-    let maker = (maker as &dyn Any).downcast_ref::<Recorded<Map>>()?;
-    let (map, spans) = maker.parts();
+pub(in crate::libraries) fn join(maker: &Step, user: &Computation<'_>, link: &Link) -> Option<Joined> {
+    let (map, spans) = maker.parts::<Map>()?;
     let shape = &map.shape;
     let elements_stay = |(layout, output): (&Layout, &Option<usize>)| match output {
         Some(output) => shape.outputs.get(*output) == Some(layout),
@@ -203,9 +201,8 @@ fn bits(nodes: &mut Vec<Node>, value: Id, dtype: DType) -> Option<Id> {
 }
 
 /// Joins a map to the map that reads its outputs.
-pub(super) fn maps(maker: &dyn Step, user: &dyn Step, link: &Link) -> Option<Fused> {
-    let user = (user as &dyn Any).downcast_ref::<Recorded<Map>>()?;
-    let (map, spans) = user.parts();
+pub(super) fn maps(maker: &Step, user: &Step, link: &Link) -> Option<Fused> {
+    let (map, spans) = user.parts::<Map>()?;
     let shape = &map.shape;
     let computation = Computation {
         expr: &map.formula.0.expr,
@@ -217,7 +214,6 @@ pub(super) fn maps(maker: &dyn Step, user: &dyn Step, link: &Link) -> Option<Fus
     let Joined { kept, scalars, layouts, reads, origins } = join(maker, &computation, link)?;
     let shape = kept.shape(&shape.outputs, &layouts, shape.in_place);
     let joined = Map::new(super::formula::Shared(kept), scalars, shape);
-    let writes = spans.1.clone();
-    joined.check(&reads, &writes).ok()?;
-    Some(Fused { step: Arc::new(Recorded::new(joined, (reads, writes))), origins })
+    joined.check(&reads, &spans.1).ok()?;
+    Some(Fused { step: Step::of(joined, (reads, spans.1)), origins })
 }

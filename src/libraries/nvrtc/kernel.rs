@@ -19,6 +19,7 @@ use crate::core::launch::{DeviceLimits, KernelLimits, LaunchConfig, Parameter};
 use crate::core::sync::Arc;
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
+use crate::engines::op::StackOp;
 
 /// Whether the arguments are known to fit the kernel's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -316,10 +317,10 @@ impl Kernel {
         }
         let packed = std::mem::take(&mut args.packed);
         let op = Launch { kernel: self.inner.name, code, config, packed, bytes: moved };
-        let mut op = Some(op);
+        let mut op = StackOp::new(op);
         let submitted = self.device.dispatch_from(&mut op, &args.reads, std::mem::take(&mut args.writes));
         submitted.map_err(|Rejected { error, back }| {
-            let error = match &op {
+            let error = match op.op() {
                 Some(op) => op.tell_of_out(error),
                 None => error,
             };

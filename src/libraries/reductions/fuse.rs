@@ -4,15 +4,13 @@
 use super::op::Reduce;
 use crate::core::sync::Arc;
 use crate::engines::op::Op as _;
-use crate::engines::tape::{Fused, Link, Recorded, Step};
+use crate::engines::tape::{Fused, Link, Step};
 use crate::libraries::expressions::formula::Shared;
 use crate::libraries::expressions::fuse::{Computation, Joined, join};
-use std::any::Any;
 
 /// Joins a map to the reduction that reads its output.
-pub(super) fn into_reduction(maker: &dyn Step, user: &dyn Step, link: &Link) -> Option<Fused> {
-    let user = (user as &dyn Any).downcast_ref::<Recorded<Reduce>>()?;
-    let (reduce, spans) = user.parts();
+pub(super) fn into_reduction(maker: &Step, user: &Step, link: &Link) -> Option<Fused> {
+    let (reduce, spans) = user.parts::<Reduce>()?;
     let shape = &reduce.shape;
     let (expr, scalars) = (&shape.formula.0.expr, &reduce.scalars);
     let computation = Computation { expr, scalars, updated: 0, layouts: &shape.inputs, reads: &spans.0 };
@@ -23,7 +21,6 @@ pub(super) fn into_reduction(maker: &dyn Step, user: &dyn Step, link: &Link) -> 
         scalars,
         finish_scalars: reduce.finish_scalars.clone(),
     };
-    let writes = spans.1.clone();
-    joined.check(&reads, &writes).ok()?;
-    Some(Fused { step: Arc::new(Recorded::new(joined, (reads, writes))), origins })
+    joined.check(&reads, &spans.1).ok()?;
+    Some(Fused { step: Step::of(joined, (reads, spans.1)), origins })
 }

@@ -36,7 +36,7 @@ use smallvec::SmallVec;
 type Places<'p, 'x> = SmallVec<[Place<'p, 'x>; 2]>;
 
 impl CudaEngine {
-    pub(crate) fn submit_across(&self, s: &mut Submission<'_, '_>, parts: &[Part<'_, '_>]) -> Result<()> {
+    pub(crate) fn submit_across(&self, s: &mut Submission<'_, '_, '_>, parts: &[Part<'_, '_>]) -> Result<()> {
         announce(s)?;
         let mut places = Places::new();
         for Part { epoch, options, views, read_count } in parts {
@@ -68,7 +68,7 @@ impl CudaEngine {
 }
 
 /// Enqueues it on this thread.
-fn submit_now(s: &mut Submission<'_, '_>, places: &mut [Place<'_, '_>]) -> Result<(), NotEnqueued> {
+fn submit_now(s: &mut Submission<'_, '_, '_>, places: &mut [Place<'_, '_>]) -> Result<(), NotEnqueued> {
     let Some(lead) = places.first() else { return Ok(()) };
     let (core, trace) = (lead.core, s.trace);
     let landed = core.memory.landing(s.facts, s.epoch)?;

@@ -23,7 +23,7 @@ use crate::engines::op::plan::AnyPlan;
 use smallvec::SmallVec;
 
 impl CudaEngine {
-    pub(crate) fn submit(&self, s: &mut Submission<'_, '_>) -> Result<()> {
+    pub(crate) fn submit(&self, s: &mut Submission<'_, '_, '_>) -> Result<()> {
         let facts = s.facts;
         if facts.kind == OpKind::Enqueue && !facts.pooled && !facts.prepared {
             announce(s)?;
@@ -34,7 +34,7 @@ impl CudaEngine {
 
     /// As [`submit`](Self::submit), for an op that needs plans, or that is enqueued later.
     #[inline(never)]
-    fn submit_prepared(&self, s: &mut Submission<'_, '_>) -> Result<()> {
+    fn submit_prepared(&self, s: &mut Submission<'_, '_, '_>) -> Result<()> {
         let facts = s.facts;
         let mut needs = self.core.code.plans().needs();
         if facts.prepared {
@@ -55,7 +55,7 @@ impl CudaEngine {
     #[inline]
     fn submit_now(
         &self,
-        s: &mut Submission<'_, '_>,
+        s: &mut Submission<'_, '_, '_>,
         plans: &[AnyPlan],
         needs: impl FnOnce() -> SmallVec<[Need; 1]>,
     ) -> Result<()> {
@@ -69,7 +69,7 @@ impl CudaEngine {
     #[cold]
     fn submit_otherwise(
         &self,
-        s: &mut Submission<'_, '_>,
+        s: &mut Submission<'_, '_, '_>,
         not_enqueued: NotEnqueued,
         plans: &[AnyPlan],
         needs: SmallVec<[Need; 1]>,
@@ -106,7 +106,7 @@ impl CudaEngine {
 
 /// Tells the trace that the dispatch is about to be enqueued.
 #[inline]
-pub(crate) fn announce(s: &Submission<'_, '_>) -> Result<()> {
+pub(crate) fn announce(s: &Submission<'_, '_, '_>) -> Result<()> {
     if let Some(trace) = s.trace {
         trace.begin(&s.info(None)?, (s.operands(), s.read_count));
     }
@@ -124,7 +124,7 @@ pub(crate) struct DeviceOperands<'a, 'x> {
 }
 
 impl<'a, 'x> DeviceOperands<'a, 'x> {
-    pub(crate) fn from_submission(s: &Submission<'a, 'x>) -> Self {
+    pub(crate) fn from_submission(s: &Submission<'a, 'x, '_>) -> Self {
         DeviceOperands {
             epoch: s.epoch,
             views: s.views,
@@ -137,7 +137,7 @@ impl<'a, 'x> DeviceOperands<'a, 'x> {
 impl Core {
     fn submit(
         self: &Arc<Self>,
-        s: &mut Submission<'_, '_>,
+        s: &mut Submission<'_, '_, '_>,
         patience: Patience,
         plans: &[AnyPlan],
     ) -> Result<(), NotEnqueued> {
@@ -183,7 +183,7 @@ impl Core {
         index: usize,
         options: &crate::core::dispatch::Options,
         epoch: &Arc<Epoch>,
-        call: &mut dyn Call,
+        call: &mut Call<'_>,
     ) -> Result<()> {
         let facts = call.facts();
         let Some(slot) = self.streams.slot(index) else { return Ok(()) };

@@ -196,7 +196,7 @@ impl<'t, 'x> Turn<'t, 'x> {
     }
 
     /// In a worker, whose client wants to know when the device can start the work: what it follows on other slots.
-    pub(crate) fn ahead(&self, s: &Submission<'_, '_>, mark: &SlotMark) -> Vec<SlotMark> {
+    pub(crate) fn ahead(&self, s: &Submission<'_, '_, '_>, mark: &SlotMark) -> Vec<SlotMark> {
         #[cfg(target_os = "linux")]
         if s.relay.is_some() {
             return self.place.core.streams.ahead(&self.place.follows, mark.slot.index);

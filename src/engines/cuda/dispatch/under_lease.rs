@@ -72,7 +72,7 @@ pub(crate) struct Enqueued {
 /// neither this nor the steps of its turn are calls (`benches/count.py`).
 #[inline(always)]
 pub(super) fn enqueue<'t, 'x>(
-    s: &mut Submission<'_, '_>,
+    s: &mut Submission<'_, '_, '_>,
     (lead, others): (&mut Turn<'t, 'x>, &mut [Turn<'t, 'x>]),
     input: &EnqueueInput<'_>,
     retired: &mut Retired,
@@ -154,7 +154,7 @@ fn take_landed(lead: &mut Turn<'_, '_>, mark: &SlotMark) -> Landed {
 
 /// The parts of the task that most dispatches do not have.
 fn extra(
-    s: &Submission<'_, '_>,
+    s: &Submission<'_, '_, '_>,
     lead: &mut Turn<'_, '_>,
     mark: &SlotMark,
     elsewhere: Option<Elsewhere>,
@@ -168,7 +168,7 @@ fn extra(
 
 /// As [`enqueue`], for a dispatch that is late or has several devices.
 pub(crate) fn enqueue_on<'t, 'x>(
-    s: &mut Submission<'_, '_>,
+    s: &mut Submission<'_, '_, '_>,
     turns: (&mut Turn<'t, 'x>, &mut [Turn<'t, 'x>]),
     input: &EnqueueInput<'_>,
     retired: &mut Retired,
@@ -180,7 +180,7 @@ pub(crate) fn enqueue_on<'t, 'x>(
 /// as large as an `Error`, and copied at every step.)
 #[inline(always)]
 fn half(
-    s: &mut Submission<'_, '_>,
+    s: &mut Submission<'_, '_, '_>,
     (lead, others): (&mut Turn<'_, '_>, &mut [Turn<'_, '_>]),
     input: &EnqueueInput<'_>,
 ) -> Option<Error> {
@@ -247,7 +247,7 @@ impl Enqueued {
     #[inline(always)]
     pub(crate) fn finish(
         self,
-        call: &mut dyn Call,
+        call: &mut Call<'_>,
         (lead, others): (&mut Turn<'_, '_>, &mut [Turn<'_, '_>]),
         plans: &[AnyPlan],
     ) -> Result<(), NotEnqueued> {

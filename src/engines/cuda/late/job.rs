@@ -141,7 +141,7 @@ impl Frame {
     /// The enqueue, on a helper or on the submitting thread. Sets `ends`, even if it fails.
     fn carry_out(
         &self,
-        call: &mut dyn Call,
+        call: &mut Call<'_>,
         work: &mut Work,
         members: &Members<'_>,
         ends: &mut PhaseEnds,
@@ -190,7 +190,7 @@ impl Frame {
     /// bound by now, and the end of the phase before. Returns the phase, unless it is the last.
     fn enqueue_phase(
         &self,
-        s: &mut Submission<'_, '_>,
+        s: &mut Submission<'_, '_, '_>,
         work: &Work,
         (members, patience): (&Members<'_>, Patience),
         (input, is_last): (&EnqueueInput<'_>, bool),
@@ -333,6 +333,6 @@ impl dyn LateJob + '_ {
 }
 
 /// Calls `how`. A panic becomes an error.
-pub(crate) fn carried(how: &mut dyn FnMut(&mut dyn Call) -> Result<()>, call: &mut dyn Call) -> Result<()> {
+pub(crate) fn carried(how: &mut dyn FnMut(&mut Call<'_>) -> Result<()>, call: &mut Call<'_>) -> Result<()> {
     guarded(&mut || how(call))
 }

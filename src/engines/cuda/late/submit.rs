@@ -20,11 +20,11 @@
 //! 7. A dispatch over several devices is late as a whole: it is one job, with an end and a share on each device, and all
 //!    of its ends are bound with one outcome.
 //!
-//! `core/order/late.rs` is its end, `late_job.rs` its enqueue; its type is in `task.rs`.
+//! `core/order/late.rs` is its end, `job.rs` its enqueue; the task is in `wait/task.rs`.
 
 use crate::core::buffer::{InitState, View};
 use crate::core::dispatch::Options;
-use crate::core::dispatch::{Facts, Gate, Ongoing};
+use crate::core::dispatch::{Gate, Ongoing};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Made, OpKind};
@@ -37,6 +37,7 @@ use crate::engines::cuda::dispatch::DeviceOperands;
 use crate::engines::cuda::streams::SlotMark;
 use crate::engines::cuda::streams::{Choice, Place};
 use crate::engines::dispatch::{Call, Submission};
+use crate::engines::op::Facts;
 use crate::engines::worker::Relay;
 use smallvec::SmallVec;
 use std::sync::OnceLock;
@@ -52,7 +53,7 @@ pub(crate) trait LateJob: Runnable {
     fn enqueued(&self) -> Option<&dyn Ongoing>;
     /// Enqueues it: passes its op and operands to `how`, once, and on success keeps the task that they became. A panic
     /// becomes an error.
-    fn enqueue(&self, how: &mut dyn FnMut(&mut dyn Call) -> Result<()>) -> Result<()>;
+    fn enqueue(&self, how: &mut dyn FnMut(&mut Call<'_>) -> Result<()>) -> Result<()>;
 }
 
 /// The part of a late dispatch that does not depend on the type of its op.
@@ -140,7 +141,7 @@ impl Drop for Share {
 }
 
 impl Frame {
-    pub(crate) fn new(s: &Submission<'_, '_>, lead: Share, others: Vec<Share>) -> Self {
+    pub(crate) fn new(s: &Submission<'_, '_, '_>, lead: Share, others: Vec<Share>) -> Self {
         Frame {
             lead,
             others,
@@ -184,14 +185,14 @@ impl Frame {
 }
 
 /// Publishes a dispatch that is enqueued later, by a helper.
-pub(crate) fn submit_late(core: &Arc<Core>, s: &mut Submission<'_, '_>, needs: SmallVec<[Need; 1]>) -> Result<()> {
+pub(crate) fn submit_late(core: &Arc<Core>, s: &mut Submission<'_, '_, '_>, needs: SmallVec<[Need; 1]>) -> Result<()> {
     let place = Place::new(core, DeviceOperands::from_submission(s), Choice::Any);
     submit_late_on(s, (&place, &[]), needs)
 }
 
 /// Publishes a dispatch on all of its devices, and has it enqueued later. The plans are those of the first.
 pub(crate) fn submit_late_on(
-    s: &mut Submission<'_, '_>,
+    s: &mut Submission<'_, '_, '_>,
     (lead, others): (&Place<'_, '_>, &[Place<'_, '_>]),
     needs: SmallVec<[Need; 1]>,
 ) -> Result<()> {

@@ -41,7 +41,6 @@ pub(crate) use registered::{Progress, Registered};
 pub(crate) use staging::{Arriving, Patience, Piece, Reserved, Staged, Staging, ended};
 pub(crate) use tables::{KERNELS, Series, Tables};
 
-use crate::core::dispatch::Facts;
 use crate::core::epoch::Epoch;
 use crate::core::epoch::life::Stand;
 use crate::core::error::Result;
@@ -51,6 +50,7 @@ use crate::engines::cuda::api::{Code, Driver};
 use crate::engines::cuda::context::{Context, fault};
 use crate::engines::cuda::streams::Streams;
 use crate::engines::cuda::wait::{BlockingWaits, Landed};
+use crate::engines::op::Facts;
 
 /// The memory of one epoch: the device's pool, and pinned host memory.
 pub(crate) struct Memory {

@@ -1,4 +1,4 @@
-//! A dispatch in flight, and the waits for it: `task.rs`: what depends on its op; `task_core.rs`: the rest; `blocking_wait.rs`: waits
+//! A dispatch in flight, and the waits for it: `task.rs`: it with its op; `task_core.rs`: the rest; `blocking_wait.rs`: waits
 //! in the driver; `timer.rs`: its time on the device.
 
 mod blocking_wait;
@@ -7,6 +7,6 @@ mod task_core;
 mod timer;
 
 pub(crate) use blocking_wait::BlockingWaits;
-pub(crate) use task::{CudaTask, LateTask, PhaseTask};
+pub(crate) use task::{LateTask, PhaseTask, shared, sole};
 pub(crate) use task_core::{Elsewhere, Extra, Kept, Landed, TaskCore};
 pub(crate) use timer::{Timer, Timers};

@@ -3,38 +3,83 @@
 //! It completes when its mark does; nothing has to notify it. The first thread that looks after the mark has completed
 //! (a waiter, or a thread that reaps the slot's ring) claims it, notifies the trace, and settles it.
 //!
-//! What depends on its op is here. The rest is in `task_core.rs`; for a late dispatch it is in `late_submit.rs` and
-//! `late_job.rs`.
+//! Here is what depends on the number of bytes of its op. The rest is in `task_core.rs`; for a late dispatch it is in
+//! `late/submit.rs` and `late/job.rs`.
 
 use super::task_core::{Landed, TaskCore};
 use crate::core::clock::{Deadline, Timing};
-use crate::core::dispatch::{Ongoing, Subscribed, Task, Wait};
-use crate::core::error::Result;
-use crate::core::op::raw::{Landing, Raw};
+use crate::core::dispatch::{Ongoing, Subscribed, TaskHold, Wait};
+use crate::core::error::{Error, Result};
+use crate::core::op::raw::Landing;
 #[cfg(target_os = "linux")]
 use crate::core::op::raw::{RemoteResult, RemoteTarget};
-use crate::core::op::{Contained, Made, Output};
+use crate::core::op::{AnyOp, Made};
 use crate::core::order::{KeepAlive, Parker, Runnable, Settle};
 use crate::core::sync::{Arc, Mutex};
 use crate::core::trace::{OpInfo, OpMetadata};
 use crate::engines::cuda::late::{Frame, LateJob};
 use crate::engines::cuda::late::{carried, dep_done, run};
-use crate::engines::dispatch::TaskOf;
-use crate::engines::dispatch::{Call, Typed};
-use crate::engines::op::SpansOf;
-use crate::engines::op::{HostOf, Op};
-use std::ops::Deref;
+use crate::engines::dispatch::Call;
+use crate::engines::op::{Content, OpMemory, Payload, in_class, taken};
 use std::sync::OnceLock;
 use std::time::Duration;
 
 /// The single allocation of a dispatch.
 ///
 /// It is freed with its pending. The slot's ring holds a share only if the device, or a trace, still needs part of it
-/// ([`TaskCore::is_held`], [`Retention`](crate::op::Retention)). So a chain of dispatches whose pendings are dropped at
-/// once reuses the same few bytes.
-pub(crate) struct CudaTask<O: Op> {
-    pub(crate) op: Contained<O>,
-    pub(crate) core: TaskCore,
+/// ([`TaskCore::is_held`], [`Retention`](crate::core::op::Retention)). So a chain of dispatches whose pendings are dropped
+/// at once reuses the same few bytes.
+struct CudaTask<const WORDS: usize> {
+    core: TaskCore,
+    op: Payload<WORDS>,
+}
+
+/// A task for one pending alone. Fails if the op is not there.
+#[inline]
+pub(crate) fn sole(core: TaskCore, from: &mut OpMemory<'_>) -> Result<Box<dyn Ongoing>> {
+    if from.op().is_none() {
+        return Err(taken());
+    }
+    let task: Box<dyn Ongoing> = in_class!(from.facts(), Content::Op, WORDS => CudaTask::<WORDS>::sole(core, from));
+    Ok(task)
+}
+
+/// A task that the ring of a slot holds too.
+pub(crate) fn shared(core: TaskCore, from: &mut OpMemory<'_>) -> Result<(Arc<dyn Ongoing>, Arc<dyn KeepAlive>)> {
+    if from.op().is_none() {
+        return Err(taken());
+    }
+    let both: (Arc<dyn Ongoing>, Arc<dyn KeepAlive>) = in_class!(from.facts(), Content::Op, WORDS => {
+        let task = CudaTask::<WORDS>::shared(core, from);
+        (task.clone(), task)
+    });
+    Ok(both)
+}
+
+impl<const WORDS: usize> CudaTask<WORDS> {
+    /// Written in place and not through the stack, as the other.
+    fn shared(core: TaskCore, from: &mut OpMemory<'_>) -> Arc<Self> {
+        let place = Arc::<Self>::new_uninit();
+        let to = Arc::as_ptr(&place).cast_mut().cast::<Self>();
+        // SAFETY: there is memory for a task, which is not shared yet; both fields are written.
+        unsafe {
+            (&raw mut (*to).core).write(core);
+            Payload::fill(&raw mut (*to).op, from, Content::Op);
+            place.assume_init()
+        }
+    }
+
+    #[inline]
+    fn sole(core: TaskCore, from: &mut OpMemory<'_>) -> Box<Self> {
+        let mut place = Box::<Self>::new_uninit();
+        let to = place.as_mut_ptr();
+        // SAFETY: there is memory for a task, of which both fields are written.
+        unsafe {
+            (&raw mut (*to).core).write(core);
+            Payload::fill(&raw mut (*to).op, from, Content::Op);
+            place.assume_init()
+        }
+    }
 }
 
 /// One phase of an op, but not the last. The op itself stays with its submitter.
@@ -43,14 +88,13 @@ pub(crate) struct PhaseTask {
 }
 
 impl PhaseTask {
-    /// The result of the phase. Call only when the phase is complete.
-    pub(crate) fn raw<R: Raw>(&self) -> Result<R> {
-        let landing = match &*self.core.landed.lock() {
+    /// What the phase has left. Call only when the phase is complete.
+    pub(crate) fn landing(&self) -> Landing {
+        match &*self.core.landed.lock() {
             // SAFETY: the caller has seen that the phase is complete, so the device has written the slot.
             Landed::Slot(slot) => Landing::Slot(unsafe { slot.read() }),
             _ => Landing::Slot([0; 64]),
-        };
-        R::land(landing)
+        }
     }
 }
 
@@ -58,52 +102,36 @@ impl KeepAlive for PhaseTask {
     fn retire(&self) {}
 }
 
-/// Converts a result of this type for another process.
-#[cfg(target_os = "linux")]
-fn left<R: Raw>(landing: Landing, to: RemoteTarget) -> Result<RemoteResult> {
-    R::land(landing)?.to_remote(to)
-}
-
-impl<O: Op> Deref for CudaTask<O> {
-    type Target = TaskCore;
-    fn deref(&self) -> &TaskCore {
-        &self.core
-    }
-}
-
-impl<O: Op> OpMetadata for CudaTask<O> {
+impl<const WORDS: usize> OpMetadata for CudaTask<WORDS> {
     fn names(&self) -> (&'static str, &'static str) {
-        (O::NAME, O::LIBRARY)
+        (self.op.facts().name, self.op.facts().library)
     }
     fn info(&self) -> OpInfo {
-        OpInfo::new(&*self.op, self.extra.as_ref().and_then(|extra| extra.label), Some(self.mark.slot.index))
+        let label = self.core.extra.as_ref().and_then(|extra| extra.label);
+        self.op.facts().info(self.op.op(), label, Some(self.core.mark.slot.index))
     }
 }
 
-impl<O: Op> KeepAlive for CudaTask<O> {
+impl<const WORDS: usize> KeepAlive for CudaTask<WORDS> {
     fn retire(&self) {
         self.core.retire(self);
     }
 }
 
-impl<O: Op> Task<HostOf<O>> for CudaTask<O> {
-    fn take(&self, made: &mut Made) -> Result<HostOf<O>> {
-        let answer = match self.core.landing(self, O::Output::EAGER.is_yes()) {
-            Ok(landing) => O::Raw::land(landing),
-            Err(error) => Err(error),
-        };
-        let error = match answer {
-            Ok(raw) => match self.op.conclude(raw, made) {
-                Ok(host) => return Ok(host),
-                Err(error) => error,
-            },
-            Err(error) => error,
-        };
-        Err(self.core.locate(self, error))
+impl<const WORDS: usize> Ongoing for CudaTask<WORDS> {
+    fn answer(&self, landing: &mut Landing, _: &mut Made) -> Result<AnyOp<'_>> {
+        self.core.answer(self, self.op.facts().eager, landing)?;
+        self.op().ok_or_else(taken)
     }
-}
 
-impl<O: Op> Ongoing for CudaTask<O> {
+    fn op(&self) -> Option<AnyOp<'_>> {
+        Some(self.op.op()?.any())
+    }
+
+    fn failed(&self, error: Error) -> Error {
+        self.core.locate(self, error)
+    }
+
     fn is_settled(&self) -> bool {
         self.core.is_settled(self)
     }
@@ -113,18 +141,18 @@ impl<O: Op> Ongoing for CudaTask<O> {
     }
 
     fn timing(&self) -> &'static Timing {
-        self.mark.slot.timing
+        self.core.mark.slot.timing
     }
 
     #[cfg(target_os = "linux")]
     fn to_remote(&self, to: RemoteTarget) -> Result<RemoteResult> {
-        self.core.to_remote(self, O::Output::EAGER.is_yes(), left::<O::Raw>, to)
+        self.core.to_remote(self, self.op.facts().eager, to)
     }
 
     fn abandon(&self) {
         // The ring drops what it holds after the ticket has completed, at the latest when the slot is leased again. If
         // that frees something of value, the housekeeping thread should look sooner.
-        self.core.let_go(std::mem::needs_drop::<O>() || O::Raw::BYTES > 0 || O::Output::EAGER.is_yes());
+        self.core.let_go(self.op.facts().is_of_value());
     }
 
     fn device_time(&self) -> Option<Duration> {
@@ -139,12 +167,12 @@ impl<O: Op> Ongoing for CudaTask<O> {
 
     #[cfg(target_os = "linux")]
     fn place(&self) -> Option<(usize, u64)> {
-        Some((self.mark.slot.index, self.mark.ticket))
+        Some((self.core.mark.slot.index, self.core.mark.ticket))
     }
 
     #[cfg(target_os = "linux")]
     fn arrived(&self) -> u64 {
-        if O::Raw::BULK { self.core.arrived() } else { 0 }
+        if self.op.facts().bulk { self.core.arrived() } else { 0 }
     }
 
     #[cfg(target_os = "linux")]
@@ -154,21 +182,21 @@ impl<O: Op> Ongoing for CudaTask<O> {
 }
 
 /// A late dispatch, before and after it is enqueued.
-pub(crate) struct LateTask<O: Op> {
+pub(crate) struct LateTask {
     frame: Frame,
-    /// Taken when it is enqueued.
-    op: Mutex<OpWithSpans<O>>,
+    /// The op and the places of its operands in device memory, until it is enqueued.
+    op: Mutex<Payload<0>>,
     /// Its task, once it is enqueued. Set before the dispatch is bound.
-    inner: OnceLock<TaskOf<O>>,
+    inner: OnceLock<TaskHold>,
 }
 
-/// The op, and the places of its operands in device memory.
-type OpWithSpans<O> = (Contained<Option<O>>, Option<SpansOf<O>>);
-
-impl<O: Op> LateTask<O> {
-    pub(crate) fn new(frame: Frame, op: Option<O>, spans: Option<SpansOf<O>>) -> Arc<Self> {
-        let op = Mutex::new((Contained::new(op), spans));
-        Arc::new(LateTask { frame, op, inner: OnceLock::new() })
+impl LateTask {
+    /// Fails if the op and its operands are not there.
+    pub(crate) fn new(frame: Frame, from: &mut OpMemory<'_>) -> Result<Arc<Self>> {
+        if from.operation().is_none() {
+            return Err(taken());
+        }
+        Ok(Arc::new(LateTask { frame, op: Mutex::new(Payload::boxed(from)), inner: OnceLock::new() }))
     }
 
     fn job(&self) -> &dyn LateJob {
@@ -176,7 +204,7 @@ impl<O: Op> LateTask<O> {
     }
 }
 
-impl<O: Op> LateJob for LateTask<O> {
+impl LateJob for LateTask {
     fn frame(&self) -> &Frame {
         &self.frame
     }
@@ -188,22 +216,20 @@ impl<O: Op> LateJob for LateTask<O> {
         }
     }
 
-    fn enqueue(&self, how: &mut dyn FnMut(&mut dyn Call) -> Result<()>) -> Result<()> {
-        let mut locked = self.op.lock(); // no other thread takes it
-        let (op, spans) = &mut *locked;
-        let mut call = Typed::new(op, spans);
+    fn enqueue(&self, how: &mut dyn FnMut(&mut Call<'_>) -> Result<()>) -> Result<()> {
+        let mut op = self.op.lock(); // no other thread takes it
+        let Some(memory) = op.memory() else { return Err(taken()) };
+        let mut call = Call::new(memory);
         let outcome = carried(how, &mut call);
-        if outcome.is_ok()
-            && let Ok(task) = call.task()
-        {
+        if let (Ok(()), Some(task)) = (&outcome, call.take()) {
             let _ = self.inner.set(task);
         }
-        *op = Contained::new(None); // dropped before the dispatch is bound
+        call.clear(); // dropped before the dispatch is bound
         outcome
     }
 }
 
-impl<O: Op> Runnable for LateTask<O> {
+impl Runnable for LateTask {
     fn core(&self) -> &Settle {
         self.frame.settled()
     }
@@ -221,20 +247,24 @@ impl<O: Op> Runnable for LateTask<O> {
     }
 }
 
-impl<O: Op> Task<HostOf<O>> for LateTask<O> {
-    fn take(&self, made: &mut Made) -> Result<HostOf<O>> {
-        self.job().wait_enqueued(Wait::Adaptive, None);
-        match self.inner.get() {
-            Some(task) => {
-                self.frame.take_made(made);
-                task.take(made)
-            }
-            None => Err(self.frame.error()),
+impl Ongoing for LateTask {
+    fn answer(&self, landing: &mut Landing, made: &mut Made) -> Result<AnyOp<'_>> {
+        let task = self.job().await_enqueued()?;
+        self.frame.take_made(made);
+        task.answer(landing, made)
+    }
+
+    fn op(&self) -> Option<AnyOp<'_>> {
+        self.enqueued()?.op()
+    }
+
+    fn failed(&self, error: Error) -> Error {
+        match self.enqueued() {
+            Some(task) => task.failed(error),
+            None => error,
         }
     }
-}
 
-impl<O: Op> Ongoing for LateTask<O> {
     fn is_settled(&self) -> bool {
         self.job().is_settled_now()
     }

@@ -265,8 +265,19 @@ impl TaskCore {
         }
     }
 
+    /// Takes what the device has left, as [`landing`](Self::landing) does.
+    pub(crate) fn answer(&self, op: &dyn OpMetadata, eager: bool, landing: &mut Landing) -> Result<()> {
+        match self.landing(op, eager) {
+            Ok(left) => {
+                *landing = left;
+                Ok(())
+            }
+            Err(error) => Err(self.locate(op, error)),
+        }
+    }
+
     /// The place of the results. Waits until the task is settled, unless the output can be taken early.
-    pub(crate) fn landing(&self, op: &dyn OpMetadata, eager: bool) -> Result<Landing> {
+    fn landing(&self, op: &dyn OpMetadata, eager: bool) -> Result<Landing> {
         // The trace must see the completion before the result is returned, so with a trace nothing is taken early.
         if !eager || self.submitted().is_some() {
             self.wait(op, Wait::Adaptive, None);
@@ -275,9 +286,9 @@ impl TaskCore {
             return Err(ended(&self.culprit().slot));
         }
         Ok(match &*self.landed.lock() {
-            Landed::Nothing => Landing::Slot([0; 64]),
+            Landed::Nothing => Landing::Nothing,
             #[cfg(target_os = "linux")]
-            Landed::InPlace(_) => Landing::Slot([0; 64]),
+            Landed::InPlace(_) => Landing::Nothing,
             // SAFETY: the task is settled, so the device has written the slot. (Only an eager output is taken before
             // that, and eager outputs land in staging.)
             Landed::Slot(slot) => Landing::Slot(unsafe { slot.read() }),
@@ -293,17 +304,11 @@ impl TaskCore {
 
     /// The result for another process, which may already have the data (`InPlace`).
     #[cfg(target_os = "linux")]
-    pub(crate) fn to_remote(
-        &self,
-        op: &dyn OpMetadata,
-        eager: bool,
-        leave: fn(Landing, RemoteTarget) -> Result<RemoteResult>,
-        to: RemoteTarget,
-    ) -> Result<RemoteResult> {
+    pub(crate) fn to_remote(&self, op: &dyn OpMetadata, eager: bool, to: RemoteTarget) -> Result<RemoteResult> {
         let in_place = matches!(*self.landed.lock(), Landed::InPlace(_));
         let left = match self.landing(op, eager && !in_place) {
             Ok(_) if in_place => Ok(RemoteResult::Slot([0; 64])),
-            Ok(landing) => leave(landing, to),
+            Ok(landing) => landing.to_remote(to),
             Err(error) => Err(error),
         };
         left.map_err(|error| self.locate(op, error))

@@ -1,6 +1,6 @@
-//! Finds the code that carries out an order.
+//! Finds the operation that an order names.
 //!
-//! Each kind of operation is a monomorphised function, and both processes must mean the same one. **In the same
+//! Each kind of operation has a table of its functions, and both processes must mean the same one. **In the same
 //! executable** it is named by its distance from a constant of the library: nothing needs to be registered, not even
 //! the user's own operations. (Addresses differ from process to process; distances within a loaded file do not. The
 //! handshake has compared the files, and an operation that lies in another loaded file is refused: see `distance.rs`.)
@@ -8,11 +8,12 @@
 //! operations.
 
 use crate::core::error::{Error, Result};
-use crate::engines::dispatch::{Call, Typed};
+use crate::engines::dispatch::Call;
+#[cfg(feature = "every-operation")]
 use crate::engines::op::Op;
+use crate::engines::op::{Facts, MARK, OpRef, Payload, taken};
 use crate::engines::worker::shared::distance;
 use std::collections::HashMap;
-use std::marker::PhantomData;
 
 /// How operations are named in orders to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,36 +22,16 @@ pub(crate) enum OpCode {
     Name,
 }
 
-/// The code that carries out one kind of operation.
-#[repr(C)]
-pub(crate) struct Handler {
-    mark: [u64; 2],
-    pub(crate) run: fn(With<'_>) -> Result<()>,
-}
-
-/// Marks a handler, so that a distance that leads to something else is detected.
-const MARK: [u64; 2] = [0x7769_6e64_6c61_7373, 0x5e1f_9c3a_d27b_8846];
-
 /// What to do with an operation that is not decoded yet.
-pub(crate) type With<'w> = &'w mut dyn FnMut(&mut dyn Call) -> Result<()>;
-
-struct Of<O>(PhantomData<O>);
-
-impl<O: Op> Of<O> {
-    const HANDLER: Handler = Handler { mark: MARK, run: run::<O> };
-}
-
-/// The handler of an operation.
-pub(crate) fn handler<O: Op>() -> &'static Handler {
-    &Of::<O>::HANDLER
-}
+pub(crate) type With<'w> = &'w mut dyn FnMut(&mut Call<'_>) -> Result<()>;
 
 impl OpCode {
     /// The number that names an operation.
-    pub(crate) fn code<O: Op>(self) -> Result<u64> {
+    pub(crate) fn code(self, op: OpRef<'_>) -> Result<u64> {
+        let facts = op.facts();
         match self {
-            OpCode::Offset => distance::distance(handler::<O>()).map_err(|_| lies_elsewhere(O::NAME)),
-            OpCode::Name => Ok(hash(std::any::type_name::<O>())),
+            OpCode::Offset => distance::distance(facts).map_err(|_| lies_elsewhere(facts.name)),
+            OpCode::Name => Ok(hash(op.type_name())),
         }
     }
 }
@@ -73,11 +54,11 @@ pub(crate) enum Handlers {
     /// All operations in this executable: the parent runs the same file.
     Same,
     /// The library's own operations.
-    Registered(HashMap<u64, &'static Handler>),
+    Registered(HashMap<u64, &'static Facts>),
 }
 
 impl Handlers {
-    pub(crate) fn find(&self, code: u64) -> Result<&'static Handler> {
+    pub(crate) fn find(&self, code: u64) -> Result<&'static Facts> {
         let unknown = || {
             Error::unsupported(
                 "the worker program does not know this operation: for your own operations, call \
@@ -87,18 +68,18 @@ impl Handlers {
         match self {
             Handlers::Registered(handlers) => handlers.get(&code).copied().ok_or_else(unknown),
             Handlers::Same => {
-                let at = distance::place::<Handler>(code).ok_or_else(|| {
+                let at = distance::place::<Facts>(code).ok_or_else(|| {
                     Error::library("the operation's code was not found in the worker: its address is invalid")
                 })?;
                 // SAFETY: `place` has found an aligned address in a readable segment of this file, with space for a
-                // handler. The bytes there are valid as numbers, whatever they are.
+                // table. The bytes there are valid as numbers, whatever they are.
                 let mark = unsafe { std::ptr::read_volatile(at.cast::<[u64; 2]>()) };
                 if mark != MARK {
                     return Err(Error::library(
                         "the operation's code was not found in the worker: its address holds something else",
                     ));
                 }
-                // SAFETY: the mark shows that a handler lies here. Nothing else in this file has it: the code contains
+                // SAFETY: the mark shows that a table lies here. Nothing else in this file has it: the code contains
                 // only its two halves, apart.
                 Ok(unsafe { &*at })
             }
@@ -110,14 +91,14 @@ impl Handlers {
 /// program whether it is used or not, which costs more than all the rest: so it is a cargo feature of its own. The feature
 /// `precompiled` walks the same list to compile the host half of each operation with the library.
 #[derive(Default)]
-pub(crate) struct Registry(HashMap<u64, &'static Handler>);
+pub(crate) struct Registry(HashMap<u64, &'static Facts>);
 
 impl Registry {
     /// Adds the operation `O`.
     #[cfg(feature = "every-operation")]
     pub(crate) fn add<O: Op>(&mut self) {
         #[cfg(feature = "worker-program")]
-        self.0.insert(hash(std::any::type_name::<O>()), handler::<O>());
+        self.0.insert(hash(std::any::type_name::<O>()), Facts::of::<O>());
         // To name the host half is enough to have it compiled here. Up to opt-level 1, as in builds with debug assertions,
         // other crates use what was compiled here; beyond that they compile their own.
         #[cfg(all(feature = "precompiled", feature = "host", debug_assertions, not(test)))]
@@ -131,11 +112,14 @@ impl Registry {
 
 /// Calls `with` on the operation that `code` names, if this same executable has written it.
 pub(crate) fn with_handler(code: u64, with: With<'_>) -> Result<()> {
-    (Handlers::Same.find(code)?.run)(with)
+    run(Handlers::Same.find(code)?, with)
 }
 
-/// The handler of one type of operation, which it keeps on its stack.
-fn run<O: Op>(with: With<'_>) -> Result<()> {
-    let (mut op, mut spans) = (None, None);
-    with(&mut Typed::<O>::new(&mut op, &mut spans))
+/// Calls `with` on a new operation of this kind, which is not decoded yet and lies on the stack.
+pub(crate) fn run(facts: &'static Facts, with: With<'_>) -> Result<()> {
+    let mut op = Payload::<32>::empty(facts);
+    match op.memory() {
+        Some(memory) => with(&mut Call::new(memory)),
+        None => Err(taken()),
+    }
 }

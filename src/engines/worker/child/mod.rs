@@ -8,7 +8,7 @@ pub(crate) mod program;
 mod relay;
 pub(crate) mod reply;
 
-pub(crate) use handler::{Handlers, OpCode, Registry, With, with_handler};
+pub(crate) use handler::{Handlers, OpCode, Registry, With, run, with_handler};
 pub(crate) use inherited::Inherited;
 pub(crate) use relay::Relay;
 pub(crate) use reply::{DONE_WELL, GARBLED, Outlet, REFUSED, Reply};

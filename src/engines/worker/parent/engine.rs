@@ -194,7 +194,7 @@ impl WorkerEngine {
     }
 
     /// Steps 3 to 6 of `device/dispatch/mod.rs`. The order on the device is left to the worker.
-    pub(crate) fn submit(&self, s: &mut Submission<'_, '_>) -> Result<()> {
+    pub(crate) fn submit(&self, s: &mut Submission<'_, '_, '_>) -> Result<()> {
         let (epoch, facts) = (s.epoch, s.facts);
         if !s.call.crosses() {
             return Err(Error::unsupported(format!(

@@ -48,5 +48,5 @@ pub(crate) use engine::WorkerEngine;
 pub(crate) use failover::open;
 pub(crate) use flights::Flight;
 pub(crate) use launch::other_version;
-pub(crate) use task::WorkerTask;
+pub(crate) use task::flight;
 pub(crate) use untyped_dispatch::UntypedDispatch;

@@ -3,28 +3,51 @@
 use super::flights::Flight;
 use super::untyped_dispatch::UntypedDispatch;
 use crate::core::clock::{Deadline, Timing};
-use crate::core::dispatch::{Ongoing, Subscribed, Task, Wait};
+use crate::core::dispatch::{Ongoing, Subscribed, Wait};
 use crate::core::error::{Error, Result};
-use crate::core::op::raw::{Raw, RemoteResult, RemoteTarget};
-use crate::core::op::{Contained, Made};
+use crate::core::op::raw::{Landing, RemoteResult, RemoteTarget};
+use crate::core::op::{AnyOp, Made};
 use crate::core::order::Parker;
 use crate::core::sync::{Arc, AtomicU32};
-use crate::engines::op::{HostOf, Op};
+use crate::engines::op::{Content, OpMemory, Payload, in_class, taken};
 use std::time::Duration;
 
 /// One allocation for each dispatch: the part that is the same for every operation, and the op.
-pub(crate) struct WorkerTask<O: Op> {
+struct WorkerTask<const WORDS: usize> {
     dispatch: UntypedDispatch,
-    op: Contained<O>,
+    op: Payload<WORDS>,
 }
 
-impl<O: Op> WorkerTask<O> {
-    pub(crate) fn new(dispatch: UntypedDispatch, op: O) -> Arc<Self> {
-        Arc::new(WorkerTask { dispatch, op: Contained::new(op) })
+/// The task as it is sent, and as its pending holds it. Fails if the op is not there.
+pub(crate) fn flight(
+    dispatch: UntypedDispatch,
+    from: &mut OpMemory<'_>,
+) -> Result<(Arc<dyn Flight>, Arc<dyn Ongoing>)> {
+    if from.op().is_none() {
+        return Err(taken());
+    }
+    let both: (Arc<dyn Flight>, Arc<dyn Ongoing>) = in_class!(from.facts(), Content::Op, WORDS => {
+        let task = WorkerTask::<WORDS>::new(dispatch, from);
+        (task.clone(), task)
+    });
+    Ok(both)
+}
+
+impl<const WORDS: usize> WorkerTask<WORDS> {
+    /// Written in place and not through the stack.
+    fn new(dispatch: UntypedDispatch, from: &mut OpMemory<'_>) -> Arc<Self> {
+        let place = Arc::<Self>::new_uninit();
+        let to = Arc::as_ptr(&place).cast_mut().cast::<Self>();
+        // SAFETY: there is memory for a task, which is not shared yet; both fields are written.
+        unsafe {
+            (&raw mut (*to).dispatch).write(dispatch);
+            Payload::fill(&raw mut (*to).op, from, Content::Op);
+            place.assume_init()
+        }
     }
 }
 
-impl<O: Op> Flight for WorkerTask<O> {
+impl<const WORDS: usize> Flight for WorkerTask<WORDS> {
     fn place(&self) -> &AtomicU32 {
         &self.dispatch.place
     }
@@ -34,7 +57,7 @@ impl<O: Op> Flight for WorkerTask<O> {
     }
 
     fn name(&self) -> &'static str {
-        O::NAME
+        self.op.facts().name
     }
 
     fn dispatch(&self) -> Option<&UntypedDispatch> {
@@ -50,20 +73,16 @@ impl<O: Op> Flight for WorkerTask<O> {
     }
 }
 
-impl<O: Op> Task<HostOf<O>> for WorkerTask<O> {
-    fn take(&self, _: &mut Made) -> Result<HostOf<O>> {
-        let answer = match O::Raw::land(self.dispatch.landing()?) {
-            Ok(raw) => self.op.finish(raw),
-            Err(error) => Err(error),
-        };
-        match answer {
-            Err(error) => Err(self.dispatch.failed(error)),
-            host => host,
-        }
+impl<const WORDS: usize> Ongoing for WorkerTask<WORDS> {
+    fn answer(&self, landing: &mut Landing, _: &mut Made) -> Result<AnyOp<'_>> {
+        *landing = self.dispatch.landing()?;
+        self.op().ok_or_else(taken)
     }
-}
 
-impl<O: Op> Ongoing for WorkerTask<O> {
+    fn op(&self) -> Option<AnyOp<'_>> {
+        Some(self.op.op()?.any())
+    }
+
     fn failed(&self, error: Error) -> Error {
         self.dispatch.failed(error)
     }

@@ -7,8 +7,8 @@ use super::team::Team;
 use crate::core::clock::{self, Clock, Deadline, Timing};
 use crate::core::dispatch::{Ongoing, Subscribed, Task, Wait};
 use crate::core::error::{Error, Result, Site};
-use crate::core::op::Made;
-use crate::core::op::raw::{RemoteResult, RemoteTarget};
+use crate::core::op::raw::{Landing, RemoteResult, RemoteTarget};
+use crate::core::op::{AnyOp, Made};
 use crate::core::order::Parker;
 use crate::core::sync::Arc;
 use crate::libraries::collective::mesh::SKIPPED;
@@ -28,7 +28,7 @@ pub(super) struct Joint {
 
 /// What a rank does, and what came of it. (No lock: whoever sees the end of a task calls the hooks, which may look at this.)
 struct Part {
-    task: Arc<dyn Task<()>>,
+    task: Task<()>,
     outcome: OnceLock<Result<()>>,
 }
 
@@ -38,23 +38,23 @@ impl Joint {
         team: &Arc<Team>,
         (sequence, operation): (u64, &'static str),
         timing: &'static Timing,
-        tasks: Vec<Arc<dyn Task<()>>>,
+        tasks: Vec<Task<()>>,
     ) -> Self {
         let parts = tasks.into_iter().map(|task| Part { task, outcome: OnceLock::new() }).collect();
         Joint { team: team.clone(), sequence, operation, timing, parts }
     }
 
     /// The task of a rank that has not answered, unless it is settled as a whole.
-    fn open(&self) -> Option<Arc<dyn Task<()>>> {
+    fn open(&self) -> Option<&dyn Ongoing> {
         for part in self.parts.iter().filter(|part| part.outcome.get().is_none()) {
-            if part.task.is_settled() {
-                part.outcome.get_or_init(|| part.task.take(&mut Made::default()));
+            if part.task.hold.is_settled() {
+                part.outcome.get_or_init(|| part.task.take());
             }
         }
         if self.parts.iter().any(|part| matches!(part.outcome.get(), Some(Err(Error::CollectiveLost { .. })))) {
             return None;
         }
-        self.parts.iter().find(|part| part.outcome.get().is_none()).map(|part| part.task.clone())
+        self.parts.iter().find(|part| part.outcome.get().is_none()).map(|part| &*part.task.hold)
     }
 
     /// What came of the collective.
@@ -64,7 +64,7 @@ impl Joint {
             match part.outcome.get() {
                 Some(Ok(())) => {}
                 Some(Err(error)) => errors.push((rank, error.clone())),
-                None => part.task.abandon(),
+                None => part.task.hold.abandon(),
             }
         }
         for (rank, error) in &errors {
@@ -85,16 +85,18 @@ impl Joint {
     }
 }
 
-impl Task<()> for Joint {
-    fn take(&self, _: &mut Made) -> Result<()> {
+impl Ongoing for Joint {
+    fn answer(&self, _: &mut Landing, _: &mut Made) -> Result<AnyOp<'_>> {
         while self.open().is_some() {
             self.wait(Wait::Adaptive, None);
         }
-        self.verdict()
+        self.verdict().map(|()| AnyOp::none())
     }
-}
 
-impl Ongoing for Joint {
+    fn op(&self) -> Option<AnyOp<'_>> {
+        None
+    }
+
     fn is_settled(&self) -> bool {
         self.open().is_none()
     }
@@ -118,11 +120,11 @@ impl Ongoing for Joint {
     }
 
     fn abandon(&self) {
-        self.parts.iter().for_each(|part| part.task.abandon());
+        self.parts.iter().for_each(|part| part.task.hold.abandon());
     }
 
     fn device_time(&self) -> Option<Duration> {
-        self.parts.iter().map(|part| part.task.device_time()).max().flatten()
+        self.parts.iter().map(|part| part.task.hold.device_time()).max().flatten()
     }
 
     fn subscribe(&self, _: &Arc<Parker>) -> Subscribed {

@@ -4,7 +4,7 @@ use super::joint::Joint;
 use super::member::Deed;
 use super::team::{Sending, Team};
 use crate::core::buffer::{DeviceBuffer, In};
-use crate::core::dispatch::{PendingDispatch, TaskHold};
+use crate::core::dispatch::{PendingDispatch, Task, TaskHold};
 use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
 use crate::core::sync::{Arc, Ordering};
@@ -113,7 +113,8 @@ pub(super) fn send<T: Element>(
     let timing = lead.map_or_else(crate::core::clock::Timing::standard, |lead| lead.epoch().timing);
     let how = lead.map(Device::wait_policy).unwrap_or_default();
     let joint = Joint::new(team, (sequence, name), timing, tasks);
-    Ok(PendingDispatch::new(TaskHold::Sole(Box::new(joint)), (outputs,), (how, false)))
+    let task = Task { hold: TaskHold::Sole(Box::new(joint)), conclude: |_, _, _| Ok(()) };
+    Ok(PendingDispatch::new(task, (outputs,), (how, false)))
 }
 
 /// The error of a rank, or that its worker is lost.
