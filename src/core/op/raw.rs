@@ -74,7 +74,7 @@ type Arriving = crate::core::sync::Arc<dyn crate::core::op::Bulk>;
 impl Landing {
     /// Passes it to another process, which may already have the data.
     #[cfg(target_os = "linux")]
-    pub(crate) fn to_remote(self, to: RemoteTarget) -> Result<RemoteResult> {
+    pub(crate) fn into_remote(self, to: RemoteTarget) -> Result<RemoteResult> {
         let data = match self {
             Landing::Nothing => return Ok(RemoteResult::Slot([0; 64])),
             Landing::Slot(cell) => return Ok(RemoteResult::Slot(cell)),

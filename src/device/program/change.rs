@@ -81,9 +81,8 @@ impl Program {
             return Err(Error::invalid("body", reason));
         }
         #[cfg(feature = "cuda")]
-        let plans = !node.facts.prepared
-            || node.plans.is_empty()
-            || super::enqueue::plans_of(&*entry.step)? == node.plans.len();
+        let plans =
+            !node.facts.prepared || node.plans.is_empty() || super::enqueue::plans_of(&entry.step)? == node.plans.len();
         #[cfg(not(feature = "cuda"))]
         let plans = true;
         if node.uses != entry.uses || node.answer.is_some() != entry.answer.is_some() || !plans {

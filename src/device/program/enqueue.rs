@@ -32,7 +32,7 @@ pub(super) fn plans_of(step: &Step) -> Result<usize> {
 pub(super) fn count_plans(nodes: &mut [Node], steps: &[Arc<Step>]) -> Result<()> {
     let mut next = 0;
     for (node, step) in nodes.iter_mut().zip(steps).filter(|(node, _)| node.facts.prepared) {
-        let plans = plans_of(&**step).map_err(|error| error.in_op(node.info.op, node.info.library))?;
+        let plans = plans_of(step).map_err(|error| error.in_op(node.info.op, node.info.library))?;
         node.plans = next..next + plans;
         next = node.plans.end;
     }

@@ -157,7 +157,7 @@ impl<'p> Steps<'p> {
         let mut fused = None;
         // The code of the operation's author.
         guarded(&mut || {
-            fused = second.facts.fuse.0.and_then(|join| join(&*first.step, &*second.step, &link));
+            fused = second.facts.fuse.0.and_then(|join| join(&first.step, &second.step, &link));
             Ok(())
         })?;
         let Some(Fused { step, origins }) = fused else { return Ok(None) };

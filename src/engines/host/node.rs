@@ -69,7 +69,7 @@ pub(crate) fn node(frame: Frame, from: &mut OpMemory<'_>, keep: Keep) -> Result<
     if from.operation().is_none() {
         return Err(taken());
     }
-    Ok(in_class!(from.facts(), Content::Both, WORDS => Node::<WORDS>::new(frame, keep, from)))
+    Ok(in_class!(from.facts(), Content::Both, WORDS => Node::<WORDS>::handles(frame, keep, from)))
 }
 
 impl HostEngine {
@@ -233,7 +233,7 @@ impl OpMetadata for NodeRef<'_> {
 
 impl<const WORDS: usize> Node<WORDS> {
     /// Written in place and not through the stack, because a node is large.
-    fn new(frame: Frame, keep: Keep, from: &mut OpMemory<'_>) -> Handles {
+    fn handles(frame: Frame, keep: Keep, from: &mut OpMemory<'_>) -> Handles {
         let place = Arc::<Self>::new_uninit();
         let to = Arc::as_ptr(&place).cast_mut().cast::<Self>();
         // SAFETY: the memory is large enough for a node and not shared yet; `Arc::get_mut` would check that with a
@@ -318,7 +318,7 @@ impl NodeRef<'_> {
 
     #[cfg(target_os = "linux")]
     fn to_remote(self, to: RemoteTarget) -> Result<RemoteResult> {
-        self.land()?.to_remote(to).map_err(|error| self.body.frame.failed(&self, error))
+        self.land()?.into_remote(to).map_err(|error| self.body.frame.failed(&self, error))
     }
 }
 

@@ -47,6 +47,10 @@ impl OpAddress {
 #[cfg(target_os = "linux")]
 pub(crate) const MARK: [u64; 2] = [0x7769_6e64_6c61_7373, 0x5e1f_9c3a_d27b_8846];
 
+/// See [`Op::next`].
+#[cfg(feature = "cuda")]
+type NextPhase = unsafe fn(NonNull<u8>, usize, Landing, &mut Make<'_>) -> Result<Next>;
+
 /// The table of an operation. Two tables of one type are alike, but may lie at different addresses.
 #[repr(C)]
 pub(crate) struct Facts {
@@ -102,7 +106,7 @@ pub(crate) struct Facts {
     pub(super) prepare: Option<unsafe fn(OpAddress, &mut Prepare<'_>)>,
     /// `None` for an op without phases.
     #[cfg(feature = "cuda")]
-    pub(super) next: Option<unsafe fn(NonNull<u8>, usize, Landing, &mut Make<'_>) -> Result<Next>>,
+    pub(super) next: Option<NextPhase>,
     #[cfg(feature = "cuda")]
     pub(super) keeps: unsafe fn(NonNull<u8>) -> Retention,
     #[cfg(target_os = "linux")]

@@ -308,7 +308,7 @@ impl TaskCore {
         let in_place = matches!(*self.landed.lock(), Landed::InPlace(_));
         let left = match self.landing(op, eager && !in_place) {
             Ok(_) if in_place => Ok(RemoteResult::Slot([0; 64])),
-            Ok(landing) => landing.to_remote(to),
+            Ok(landing) => landing.into_remote(to),
             Err(error) => Err(error),
         };
         left.map_err(|error| self.locate(op, error))

@@ -64,15 +64,20 @@ pub(super) const STRIP: usize = 32;
 /// The lines of a [`Tile`]: one for each level of a group's tree, and one that is joined.
 pub(super) const LINES: usize = 8;
 
+/// A loop over one group.
+type Rows = unsafe fn(&Group);
+/// A loop over groups that lie side by side.
+type Columns = unsafe fn(&Tile);
+
 /// The loops of a kind.
 #[derive(Clone, Copy)]
 pub(super) struct Direct {
     /// # Safety
     /// The elements are there and aligned, as are the accumulators. The CPU has the vectors.
-    pub(super) rows: unsafe fn(&Group),
+    pub(super) rows: Rows,
     /// # Safety
     /// As of rows; the lines are there.
-    pub(super) columns: Option<unsafe fn(&Tile)>,
+    pub(super) columns: Option<Columns>,
     pub(super) turn: Turn,
     /// Whether the program of the elements is run first: rows are then those of what it gives.
     pub(super) is_computed: bool,
@@ -105,7 +110,7 @@ pub(super) fn find(shape: &Shape) -> Option<Direct> {
 }
 
 fn truth(kind: ReductionKind) -> Option<Direct> {
-    let rows: unsafe fn(&Group) = match kind {
+    let rows: Rows = match kind {
         ReductionKind::Count => truth::count,
         ReductionKind::Any => truth::any,
         ReductionKind::All => truth::all,
@@ -115,7 +120,7 @@ fn truth(kind: ReductionKind) -> Option<Direct> {
 }
 
 fn of<T: Plain>(kind: ReductionKind, width: u32) -> Option<Direct> {
-    let (rows, columns): (unsafe fn(&Group), Option<unsafe fn(&Tile)>) = match kind {
+    let (rows, columns): (Rows, Option<Columns>) = match kind {
         ReductionKind::Sum | ReductionKind::Mean => {
             (sums::rows::<sums::Itself<T>>, Some(sums::columns::<sums::Itself<T>>))
         }

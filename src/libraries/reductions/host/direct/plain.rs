@@ -101,7 +101,7 @@ pub(super) trait Plain: Copy + Default {
     ///
     /// # Safety
     /// They are there, and aligned. The CPU has the vectors.
-    unsafe fn open<'a, const N: usize>(src: *const Self, spare: &'a mut [Self::Own; N]) -> &'a [Self::Own; N];
+    unsafe fn open<const N: usize>(src: *const Self, spare: &mut [Self::Own; N]) -> &[Self::Own; N];
 
     /// The last elements of a group, fewer than `N`; what follows is zero.
     ///
@@ -122,7 +122,7 @@ macro_rules! itself { ($($t:ty)*) => { $(
     impl Plain for $t {
         type Own = $t;
         #[inline(always)]
-        unsafe fn open<'a, const N: usize>(src: *const $t, _: &'a mut [$t; N]) -> &'a [$t; N] {
+        unsafe fn open<const N: usize>(src: *const $t, _: &mut [$t; N]) -> &[$t; N] {
             // SAFETY: the caller's promise.
             unsafe { &*src.cast() }
         }
@@ -133,7 +133,7 @@ itself!(f32 f64);
 impl Plain for f16 {
     type Own = f32;
     #[inline(always)]
-    unsafe fn open<'a, const N: usize>(src: *const f16, spare: &'a mut [f32; N]) -> &'a [f32; N] {
+    unsafe fn open<const N: usize>(src: *const f16, spare: &mut [f32; N]) -> &[f32; N] {
         for (k, to) in spare.chunks_exact_mut(8).enumerate() {
             // SAFETY: eight elements on either side; loads and stores need no alignment. The CPU has the instruction (the caller's
             // promise).
@@ -155,7 +155,7 @@ impl Plain for f16 {
 impl Plain for bf16 {
     type Own = f32;
     #[inline(always)]
-    unsafe fn open<'a, const N: usize>(src: *const bf16, spare: &'a mut [f32; N]) -> &'a [f32; N] {
+    unsafe fn open<const N: usize>(src: *const bf16, spare: &mut [f32; N]) -> &[f32; N] {
         // SAFETY: the caller's promise.
         let from: &[bf16; N] = unsafe { &*src.cast() };
         for (to, x) in spare.iter_mut().zip(from) {
