@@ -57,7 +57,8 @@ fn the_first_of_many_are_those_of_a_sort() {
     let device = inline().open().unwrap();
     seeds(40, |rng, seed| {
         let k = rng.pick(&[1, 2, 31, 32, 50, 300]);
-        let n = 4 * k + 1 + rng.below(rng.pick(&[3, 100, 5000]));
+        let most = rng.pick(&[3, 100, 5000]);
+        let n = 4 * k + 1 + rng.below(most);
         let (way, step) = (seed % 5, 1 + seed as usize % 3 / 2);
         let number = |i: usize, bits: u64| match way {
             0 => i as f64,
@@ -114,7 +115,8 @@ fn places_in_a_vector_are_counts_of_what_comes_before() {
     for device in [inline().open().unwrap(), host(3).open().unwrap()] {
         seeds(30, |rng, seed| {
             let most = rng.pick(&[3, 40, 300]);
-            let mut sorted = numbers(rng, if seed == 1 { 0 } else { rng.below(most) });
+            let n = if seed == 1 { 0 } else { rng.below(most) };
+            let mut sorted = numbers(rng, n);
             sorted.sort_by(|a, b| key(*a).partial_cmp(&key(*b)).unwrap());
             let count = rng.pick(&[1, 15, 16, 17, 100, 2500]);
             let values = numbers(rng, count);
