@@ -1,0 +1,41 @@
+//! Arrays in from a `.npy` and a `.npz` file, out to a `.safetensors` and a `.npz` file, and in again.
+
+use windlass::npy::{Npz, NpzWriter};
+use windlass::reductions::All;
+use windlass::safetensors::{Safetensors, SafetensorsWriter};
+use windlass::{AnyTensor, Device, Element, Error, Result, Tensor};
+
+fn typed<T: Element>(x: AnyTensor) -> Result<Tensor<T>> {
+    x.downcast().map_err(|x| Error::invalid("file", format!("elements of {}", x.dtype())))
+}
+
+pub(crate) fn main() -> Result<()> {
+    let device = Device::from_env()?;
+    let x: Tensor<f32> = typed(device.load_npy("image.npy")?)?;
+    let mut model = Npz::open("model.npz")?;
+    let (w, b): (Tensor<f32>, Tensor<f32>) = (typed(model.read(&device, "w")?)?, typed(model.read(&device, "b")?)?);
+    let y = (&device.tensor_ops().matmul(&x, &w)?.into_output() + &b).eval(&device)?.into_output();
+    let turned = w.transpose();
+    SafetensorsWriter::new()
+        .add("w", &turned)
+        .add("y", &y)
+        .about("made by", "windlass")
+        .save(&device, "out.safetensors")?;
+
+    let mut file = Safetensors::open("out.safetensors")?;
+    let (w, y): (Tensor<f32>, Tensor<f32>) = (typed(file.read(&device, "w")?)?, typed(file.read(&device, "y")?)?);
+    let mut archive = NpzWriter::create("out.npz")?.compressed();
+    archive.add(&device, "y", &y)?;
+    archive.add(&device, "places", &device.argmax(&y, 1)?.into_output())?;
+    archive.finish()?;
+    let places: Tensor<i64> = typed(Npz::open("out.npz")?.read(&device, "places")?)?;
+    let sums = (device.sum(&w, All)?.into_output(), device.sum(&y, All)?.into_output());
+    println!(
+        "files {:?} {} {} {:?}",
+        w.extents(),
+        device.item(&sums.0)?,
+        device.item(&sums.1)?,
+        device.to_vec(&places)?
+    );
+    Ok(())
+}
