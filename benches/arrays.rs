@@ -142,10 +142,10 @@ fn rows(device: &Device) -> Rows {
     whole!(rows, device, y, "f64", sum, max, argmax);
     spread!(rows, device, x, "f32");
     spread!(rows, device, y, "f64");
-    for axis in [1, 0] {
+    for (axis, name) in [(1, "inner"), (0, "outer")] {
         let (device, x) = (device.clone(), x.clone());
         let call = move || drop(device.cumsum(&x, axis).unwrap().await_result().unwrap());
-        rows.push((format!("cumsum along the {} axis, f32", ["outer", "inner"][axis as usize]), Box::new(call)));
+        rows.push((format!("cumsum along the {name} axis, f32"), Box::new(call)));
     }
     let (own, view) = (device.clone(), x.clone());
     rows.push((

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 const MAGIC: &[u8; 16] = b"windlass program";
 /// The version of the format; it increases when older files can no longer be read.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Magic, version, length, checksum.
 const HEAD: usize = 16 + 4 + 8 + 32;
 

@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn an_operation_lies_in_the_words_or_in_a_block_and_is_dropped_once() {
-        for part in [Content::Op, Content::Both] {
+        for content in [Content::Op, Content::Both] {
             moved::<0, 2>(content);
             moved::<100, 8>(content);
             moved::<100, 32>(content);

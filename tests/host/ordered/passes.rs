@@ -6,7 +6,7 @@ use crate::common::edge::by_turns;
 use crate::common::{host, inline, seeds};
 use windlass::arrays::{By, Ordered, SearchSide};
 use windlass::tensor::Layout;
-use windlass::{Bool, Device, Element, TensorRef};
+use windlass::{Bool, Device, TensorRef};
 
 #[test]
 fn places_of_truth_values_are_in_order() {
