@@ -44,3 +44,8 @@ thread_local! {
 pub fn left_out(share: usize) -> bool {
     CHOICE.with_borrow_mut(|choice| choice.as_mut().is_some_and(|rng| rng.below(share) != 0))
 }
+
+/// Whether this one of the [`seeds`](super::seeds) is left out: neither the first, nor one that was asked for.
+pub fn seed_left_out(seed: u64, share: usize) -> bool {
+    seed > 1 && std::env::var_os("WINDLASS_TEST_SEED").is_none() && left_out(share)
+}

@@ -25,7 +25,7 @@ mod work;
 
 pub use asleep::{Asleep, lasts_an_hour, let_others_run};
 pub use captures::{captures, halves_that_are_overwritten_beside_replays};
-pub use grid::left_out;
+pub use grid::{left_out, seed_left_out};
 pub use in_place::{Deed, InPlace};
 pub use laid::{INCREMENTS, Laid, assert_near, magnitude, unit};
 pub use sample::{Rng, Sample, seeds};

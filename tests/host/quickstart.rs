@@ -16,7 +16,7 @@ fn what_cannot_be_read_is_read_again_on_every_device() {
         let sharp = sharpen::sharpen(&device, [&blur[0], &blur[1]], &photograph).unwrap();
         let (before, after) = (sign.right(&photograph), sign.right(&sharp));
         assert!(before < 90.0 && after > 97.0, "{before} % before, {after} % after");
-        assert_eq!(sharpen::CALLS, 3 * sharpen::STEPS);
+        assert!(device.stats().dispatches >= sharpen::CALLS as u64);
         sign.print(&sharp);
     }
 }

@@ -5,7 +5,7 @@
 
 use super::case::{Factor, Kind, Num, Plan};
 use super::check::check;
-use crate::common::{Rng, devices, is_host, seeds};
+use crate::common::{Rng, devices, is_host, seed_left_out, seeds};
 use std::cell::RefCell;
 use windlass::blaslt::Order;
 use windlass::{Device, F8E4M3, F8E5M2, bf16, f16};
@@ -158,7 +158,12 @@ fn what_is_known_of_a_gpu_is_so() {
         for (name, known, run) in CASES {
             // Done: with every size. A case that is refused with some is neither.
             let answers = RefCell::new(Vec::new());
-            seeds(3, |rng, _| answers.borrow_mut().push(run(&device, rng)));
+            seeds(3, |rng, seed| {
+                // A GPU leaves out nothing.
+                if !seed_left_out(seed, 4) {
+                    answers.borrow_mut().push(run(&device, rng));
+                }
+            });
             let answers = answers.into_inner();
             let found = match answers.iter().filter(|done| **done).count() {
                 0 => "refused",
