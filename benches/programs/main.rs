@@ -6,7 +6,7 @@
 //! ```
 //!
 //! One binary holds all of them, so that they are linked once. `WINDLASS_DEVICE` chooses the device.
-#![allow(missing_docs, reason = "programs")]
+#![allow(missing_docs, clippy::indexing_slicing, reason = "programs")]
 
 mod adam;
 mod einsum;

@@ -246,7 +246,7 @@ mod tests {
         drop(held);
         assert_eq!(Arc::strong_count(&count), 2);
         let op = payload.op().unwrap().any().downcast::<Mine<N>>().unwrap();
-        assert!(op.1.iter().all(|byte| *byte == 7));
+        assert!(Arc::ptr_eq(&op.0, &count) && op.1.iter().all(|byte| *byte == 7));
         assert!(payload.op().unwrap().any().downcast::<u8>().is_none());
         drop(payload);
         assert_eq!(Arc::strong_count(&count), 1);

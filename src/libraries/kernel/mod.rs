@@ -12,6 +12,7 @@ mod axes;
 mod grid;
 mod loaded;
 #[cfg(all(test, feature = "host"))]
+#[expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 mod tests;
 mod words;
 mod writer;

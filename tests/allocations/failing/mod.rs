@@ -55,6 +55,9 @@ static NTH: AtomicUsize = AtomicUsize::new(0);
 /// How often [`arm`] was called: a thread that has looked at its stack for long does not disturb a later count.
 static ARMED: AtomicUsize = AtomicUsize::new(0);
 
+/// How many stacks were looked at for the first time. That takes long, and meanwhile no other thread's allocations are counted.
+static NEW_STACKS: AtomicUsize = AtomicUsize::new(0);
+
 thread_local! {
     /// This thread looks at its stack. That takes a lock of the standard library and allocates, so it must not begin again.
     static LOOKS: Cell<bool> = const { Cell::new(false) };
@@ -114,6 +117,7 @@ fn is_ours() -> bool {
     let key = hasher.finish();
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&key).copied();
     known.unwrap_or_else(|| {
+        NEW_STACKS.fetch_add(1, Ordering::Relaxed);
         let ours = names_us(&Backtrace::force_capture().to_string());
         KNOWN.lock().unwrap_or_else(PoisonError::into_inner).insert(key, ours);
         ours
@@ -233,7 +237,14 @@ fn walk(cases: Vec<Case>, after: &dyn Fn(&Device)) -> usize {
             NTH.store(nth, Ordering::Relaxed);
             REFUSED.store(false, Ordering::Relaxed);
             println!("{name}: allocation {nth}");
-            let failure = run(&device);
+            let failure = loop {
+                let known = NEW_STACKS.load(Ordering::Relaxed);
+                let failure = run(&device);
+                let all_counted = NEW_STACKS.load(Ordering::Relaxed) == known;
+                if all_counted || REFUSED.load(Ordering::Relaxed) || failure.is_some() {
+                    break failure;
+                }
+            };
             match (REFUSED.load(Ordering::Relaxed), failure) {
                 (true, Some((Error::OutOfMemory { requested, .. }, back))) => {
                     assert!(requested >= LEAST as u64, "{name}, {nth}: {requested} bytes wanted");

@@ -64,7 +64,9 @@ fn the_first_of_many_are_those_of_a_sort() {
             0 => i as f64,
             1 => -(i as f64),
             2 => (bits % 4) as f64,
-            3 if bits % 5 == 0 => [f64::NAN, -0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY][bits as usize / 5 % 5],
+            3 if bits.is_multiple_of(5) => {
+                [f64::NAN, -0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY][bits as usize / 5 % 5]
+            }
             _ => (bits >> 11) as f64 / (1u64 << 53) as f64 - 0.5,
         };
         let x: Vec<f64> = (0..2 * n * step).map(|i| number(i, rng.next())).collect();

@@ -194,7 +194,7 @@ impl Device {
         let (x, most, all) = (x.into(), bins as i64, bins.max(1));
         if counts_at_once(self) {
             let counts = count_numbers(self, &x, all)?.into_output();
-            let negative = self.map(&counts.split(0, all)?.1, |negative| negative.gt(0))?.into_output();
+            let negative = self.map(&counts.index(0, -1)?, |negative| negative.gt(0))?.into_output();
             let all = self.copied_unless(&counts, &negative, Told::NegativeNumber)?;
             return all.retype(|(all,)| Ok((first(all, 0, bins)?,)));
         }
