@@ -66,8 +66,14 @@ fn every_kernel_of_the_crate_is_known() {
             }
         }
     }
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../src");
+    // On a machine that got the test programs alone.
+    if !source.exists() && std::env::var_os("CI").is_none() {
+        println!("skipped: there is no {source:?}");
+        return;
+    }
     let mut paths = Vec::new();
-    texts(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../src"), &mut paths);
+    texts(&source, &mut paths);
     let mut count = 0;
     for path in paths {
         let module = PtxModule::new(&std::fs::read_to_string(&path).unwrap())
