@@ -218,6 +218,8 @@ mod tests {
         }
     }
 
+    /// Miri ends the program where memory cannot be had.
+    #[cfg_attr(miri, ignore)]
     #[test]
     fn what_cannot_be_had_is_none_and_leaves_nothing() {
         for _ in 0..2 {
