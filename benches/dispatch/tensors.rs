@@ -82,7 +82,7 @@ fn lu(device: &Device) -> Made<'_> {
     let layout = windlass::tensor::Layout::column_major([64, 64]).unwrap();
     let mut kept = Some(zeros(device, [64, 64]).with_layout(layout.clone()).unwrap());
     let next = move || {
-        let ((a, ..), _) = device.solver().lu_tensor(kept.take().unwrap()).unwrap().split();
+        let ((a, ..), _) = device.solver().lu_tensor(kept.take().unwrap()).unwrap().into_parts();
         kept = Some(Tensor::from(a).with_layout(layout.clone()).unwrap());
     };
     discarded(device, next)

@@ -71,7 +71,7 @@ pub(super) const CASES: &[Case] = &[
             let gaps = all[0].elements.iter().zip(&all[1].elements).map(|(x, y)| x - y);
             vec![gaps.fold(f64::NEG_INFINITY, f64::max)]
         },
-        refused: &[("empty m", "no elements"), ("empty n", "no elements")],
+        refused: &[("empty m", "no element"), ("empty n", "no element")],
     },
     Case {
         name: "norm2",
@@ -95,7 +95,7 @@ pub(super) const CASES: &[Case] = &[
                 vec![(0..row.len()).fold(0, better) as f64]
             })
         },
-        refused: &[("empty n", "no elements")],
+        refused: &[("empty n", "no element")],
     },
     Case {
         name: "softmax",
@@ -142,7 +142,7 @@ pub(super) const CASES: &[Case] = &[
             out(device, &device.take(&x, &device.tensor([2], [last, 0])?, 1)?.await_result()?)
         },
         loops: |all| rows(&all[0], |row| vec![row[row.len() - 1], row[0]]),
-        refused: &[("empty n", "index")],
+        refused: &[("empty n", "there is no slice")],
     },
     Case {
         name: "concat",

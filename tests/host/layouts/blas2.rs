@@ -23,7 +23,9 @@ pub(super) const CASES: &[Case] = &[
         },
         loops: |all| {
             let row = |i: usize| (0..all[1].elements.len()).map(|j| all[0].at(&[i, j]) * all[1].at(&[j])).sum::<f64>();
-            each(&all[2].extents, |at| row(at[0]) + 2.0 * all[2].at(at))
+            // BLAS's rule: without columns or rows y stays, and is not scaled.
+            let scale = if all[1].elements.is_empty() { 1.0 } else { 2.0 };
+            each(&all[2].extents, |at| row(at[0]) + scale * all[2].at(at))
         },
         refused: &[("a: strided flipped broadcast", NO_LEADING), ("x: broadcast", NO_INCREMENT)],
     },
@@ -43,7 +45,7 @@ pub(super) const CASES: &[Case] = &[
         },
         loops: |all| {
             let column = |j: usize| (0..all[1].elements.len()).map(|i| all[0].at(&[i, j]) * all[1].at(&[i])).sum();
-            each(&all[2].extents, |at| column(at[0]))
+            each(&all[2].extents, |at| if all[1].elements.is_empty() { all[2].at(at) } else { column(at[0]) })
         },
         refused: &[("a: strided flipped broadcast", NO_LEADING), ("x: broadcast", NO_INCREMENT)],
     },

@@ -8,7 +8,7 @@ use windlass::{Complex, Device, Error, Result, Tensor};
 /// What a transform says of a tensor that it cannot read.
 const COPY: &str = "`contiguous` makes a copy that does not";
 /// What it says of an axis without elements.
-const NO_POINTS: &str = "at least";
+const NO_POINTS: &str = "0 points along";
 
 fn pairs(device: &Device, y: &Tensor<Complex<f64>>) -> Result<Vec<f64>> {
     Ok(device.to_vec(y)?.into_iter().flat_map(|y| [y.re, y.im]).collect())
