@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Counts the instructions of a dispatch: those of the program, without the driver, libc and the loader.
 
-    benches/count.py PROGRAM                  prints a table of all rows
-    benches/count.py PROGRAM ROW              prints the functions of one row
-    benches/count.py PROGRAM --check COLUMN   compares with a column of counts.tsv: fails if a row takes 3 % more
-    benches/count.py PROGRAM --write COLUMN   writes that column
+    benches/count.py PROGRAM                            prints a table of all rows
+    benches/count.py PROGRAM ROW                        prints the functions of one row
+    benches/count.py PROGRAM --check COLUMN [ROW ...]   compares with a column of counts.tsv: fails if a row takes 3 % more
+    benches/count.py PROGRAM --write COLUMN [ROW ...]   writes that column, or these rows of it
 
 PROGRAM is the built benchmark `dispatch`. Needs valgrind, and objdump for the locked instructions.
 """
@@ -35,6 +35,15 @@ ROWS = [
     "layer norm of rows",
     "replay of 2 steps",
     "replay of 20 steps",
+    "dot of 1024",
+    "axpy of 1024",
+    "gemm of 64^3 of tensors",
+    "gemv of 64 x 64",
+    "spmv of tensors",
+    "fft of a tensor of 1024",
+    "lu of a tensor of 64 x 64",
+    "map of 8 elements on the CPU",
+    "sum of 8 elements on the CPU",
 ]
 
 
@@ -105,7 +114,7 @@ def main():
         return
     action, column = (arguments + ["", ""])[:2]
     head, columns, figures = read()
-    rows = [row for row in ROWS if action != "--check" or (column, row) in figures]
+    rows = [row for row in arguments[2:] or ROWS if action != "--check" or (column, row) in figures]
     over = []
     for row in rows:
         instructions, locks, _ = count(program, row, of_lock)

@@ -18,6 +18,8 @@
 mod ops;
 #[path = "../tests/standin/driver/mod.rs"]
 mod standin;
+#[path = "dispatch/tensors.rs"]
+mod tensors;
 #[path = "dispatch/waits.rs"]
 mod waits;
 
@@ -72,7 +74,8 @@ fn main() {
     driver.set_total_memory(1 << 30); // the libraries' workspaces are a part of it
     let device = Device::builder().cuda(0).slots(1).open().unwrap();
     let (only, calls) = (arguments.first(), arguments.get(1).map_or(4096, |n| n.parse().unwrap()));
-    for (name, mut row) in rows(&device) {
+    let of_libraries = tensors::rows(&device, only.map(String::as_str));
+    for (name, mut row) in rows(&device).into_iter().chain(of_libraries) {
         if only.is_some_and(|only| !name.contains(only.as_str())) {
             continue;
         }

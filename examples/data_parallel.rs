@@ -98,27 +98,27 @@ impl Training {
         let device = self.device.clone();
         let [w1, b1, w2, b2] = self.net.each_ref().map(|parameter| &parameter.0[0]);
         // The product of matrices, as a formula that is reduced.
-        let sums = device.reduce((x.unsqueeze(2)?, w1.unsqueeze(0)?), 1, |(x, w)| x * w, Sum)?.into_output();
-        let hidden = device.map((&sums, b1), |(x, b)| (x + b).max(0.0))?.into_output();
-        let sums = device.reduce((hidden.unsqueeze(2)?, w2.unsqueeze(0)?), 1, |(x, w)| x * w, Sum)?.into_output();
-        let logs = device.log_softmax(&device.map((&sums, b2), |(x, b)| x + b)?.into_output(), -1)?.into_output();
+        let sums = device.reduce((x.unsqueeze(2)?, w1.unsqueeze(0)?), 1, |(x, w)| x * w, Sum)?;
+        let hidden = device.map((&sums, b1), |(x, b)| (x + b).max(0.0))?;
+        let sums = device.reduce((hidden.unsqueeze(2)?, w2.unsqueeze(0)?), 1, |(x, w)| x * w, Sum)?;
+        let logs = device.log_softmax(&device.map((&sums, b2), |(x, b)| x + b)?, -1)?;
         let loss = device.reduce((&logs, targets), All, |(log, target)| -(log * target) / POINTS as f32, Sum)?;
 
-        let g2 = device.map((&logs, targets), |(log, target)| (log.exp() - target) / POINTS as f32)?.into_output();
-        let back = device.reduce((g2.unsqueeze(1)?, w2.unsqueeze(0)?), 2, |(g, w)| g * w, Sum)?.into_output();
-        let g1 = device.map((&back, &hidden), |(g, h)| h.gt(0.0).select(g, 0.0))?.into_output();
+        let g2 = device.map((&logs, targets), |(log, target)| (log.exp() - target) / POINTS as f32)?;
+        let back = device.reduce((g2.unsqueeze(1)?, w2.unsqueeze(0)?), 2, |(g, w)| g * w, Sum)?;
+        let g1 = device.map((&back, &hidden), |(g, h)| h.gt(0.0).select(g, 0.0))?;
         let weights = |x: &Tensor<f32>, g: &Tensor<f32>| -> Result<Tensor<f32>> {
-            Ok(device.reduce((x.unsqueeze(2)?, g.unsqueeze(1)?), 0, |(x, g)| x * g, Sum)?.into_output())
+            Ok(device.reduce((x.unsqueeze(2)?, g.unsqueeze(1)?), 0, |(x, g)| x * g, Sum)?.into())
         };
         let bias = |g: &Tensor<f32>| -> Result<Tensor<f32>> {
-            let sums = device.sum(g, 0)?.into_output();
-            Ok(device.contiguous(sums.unsqueeze(0)?)?.into_output())
+            let sums = device.sum(g, 0)?;
+            Ok(device.contiguous(sums.unsqueeze(0)?)?.into())
         };
         let gradients = [weights(x, &g1)?, bias(&g1)?, weights(&hidden, &g2)?, bias(&g2)?];
         // Nothing is changed before all of them are there: a step is done as a whole, or not at all.
         let [a, b, c, d] = gradients;
         let gradients = [self.all(a)?, self.all(b)?, self.all(c)?, self.all(d)?];
-        let loss = device.item(&self.all(loss.into_output())?)?;
+        let loss = device.item(&self.all(loss.into())?)?;
         for (parameter, gradient) in self.net.iter_mut().zip(&gradients) {
             parameter.learn(&device, gradient, self.step + 1)?;
         }

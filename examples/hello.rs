@@ -12,7 +12,7 @@ fn main() -> Result<()> {
     let a = device.buffer(vec![1.0f64, 4.0, 2.0, 5.0, 3.0, 6.0])?; // 2 x 3, column by column
     let b = device.buffer(vec![7.0f64, 8.0, 9.0, 10.0, 11.0, 12.0])?; // 3 x 2
     let c = device.zeros::<f64>(4)?; // 2 x 2
-    let c = device.blas().gemm(Gemm::new(2, 2, 3), &a, &b, c)?.into_output(); // does not wait
+    let c = device.blas().gemm(Gemm::new(2, 2, 3), &a, &b, c)?; // does not wait
     let c = device.to_vec(&c)?; // waits
     println!("on {}: {c:?}", device.name());
     assert_eq!(c, [50.0, 122.0, 68.0, 167.0]);

@@ -19,23 +19,23 @@ const BATCHES: usize = 8;
 
 /// Normal numbers, of which one in 1000 is ten times as large, and one in 500 is missing.
 fn batch(device: &Device, number: usize) -> Result<Tensor<f32>> {
-    let x = device.rng(number as u64).normal::<f32>(SENSORS * BATCH)?.into_output();
+    let x = device.rng(number as u64).normal::<f32>(SENSORS * BATCH)?;
     let x = Tensor::from(x).with_layout(windlass::tensor::Layout::row_major([BATCH, SENSORS])?)?;
     let spoilt = device.map(&x, |x| {
         let place = position(0) * SENSORS as i64 + position(1);
         (place % 1000).eq(7).select(x * 10.0, (place % 500).ne(3).select(x, f32::NAN))
     })?;
-    Ok(spoilt.into_output())
+    Ok(spoilt.into())
 }
 
 fn main() -> Result<()> {
     windlass::worker::init(); // for WINDLASS_DEVICE=host:isolated and the like
     let device = Device::from_env()?;
     let batches = (0..BATCHES).map(|number| batch(&device, number)).collect::<Result<Vec<_>>>()?;
-    let all = device.concat(&batches, 0)?.into_output();
+    let all = device.concat(&batches, 0)?;
 
     // Without what is missing; the number of elements is known when the device has found it.
-    let is_there = device.map(&all, |x| x.eq(x))?.into_output();
+    let is_there = device.map(&all, |x| x.eq(x))?;
     let measured = device.masked_select(&all, &is_there)?.await_result()?;
     println!("on {}: {} measurements, {} missing", device.name(), measured.len(), all.len() - measured.len());
 
@@ -55,7 +55,7 @@ fn main() -> Result<()> {
     // Far out: more than three times the distance between the quartiles beside them.
     let [low, _, high] = quartiles[..] else { return Ok(()) };
     let far = 3.0 * (high - low);
-    let is_far = device.map(&all, |x| x.lt(low - far) | x.gt(high + far))?.into_output();
+    let is_far = device.map(&all, |x| x.lt(low - far) | x.gt(high + far))?;
     let places = device.nonzero(&is_far)?.await_result()?;
     let by_sensor = device.bincount(&places.index(0, 1)?, SENSORS)?.await_result()?;
     let (worst, sensors) = device.top_k(&by_sensor, 3, 0)?.await_result()?;

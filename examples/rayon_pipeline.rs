@@ -13,13 +13,13 @@ fn main() -> Result<()> {
     windlass::worker::init(); // for WINDLASS_DEVICE=cuda:isolated
     let device = Device::from_env()?;
     let twice_moved = (0..SIZE * SIZE).map(|at| if at % SIZE == (at / SIZE + 1) % SIZE { 2.0 } else { 0.0 });
-    let twice_moved = device.upload(twice_moved.collect::<Vec<f32>>())?.into_output().share();
+    let twice_moved = device.upload(twice_moved.collect::<Vec<f32>>())?.share();
     let begun = Instant::now();
     let products = device
         .par_pipeline((0..ITEMS).into_par_iter().with_min_len(100), 16, |device, item| {
-            let a = device.upload(matrix(item))?.into_output();
+            let a = device.upload(matrix(item))?;
             let c = device.uninit(SIZE * SIZE)?;
-            let c = device.blas().gemm(Gemm::new(SIZE, SIZE, SIZE), &a, &twice_moved, c)?.into_output();
+            let c = device.blas().gemm(Gemm::new(SIZE, SIZE, SIZE), &a, &twice_moved, c)?;
             device.download(&c) // `a` and `c` are dropped here: their memory goes back when the device is done
         })
         .on_progress(|progress| {

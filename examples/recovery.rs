@@ -144,7 +144,7 @@ impl Work {
             None => self.load(device)?, // the first time
         };
         let round = round + 1;
-        let halved = device.blas().scal(0.5, x)?.into_output();
+        let halved = device.blas().scal(0.5, x)?;
         let x = device.blas().axpy(1.0, &b, halved)?.await_result()?;
         if round.is_multiple_of(SAVE_EVERY) || round == ROUNDS {
             let values = device.download(&x)?.await_result()?;

@@ -75,20 +75,20 @@ type State = (DeviceBuffer<f64>, DeviceBuffer<f64>, DeviceBuffer<f64>, DeviceBuf
 /// One step on a device, or on a recorder, which is one.
 fn step(device: &Device, a: In<'_, f64>, (x, r, p, rr): State) -> Result<State> {
     let blas = device.blas();
-    let q = blas.gemv(Gemv::new(N, N), a, &p, device.uninit(N)?)?.into_output();
-    let pq = blas.dot_into(&p, &q, device.uninit(1)?)?.into_output();
+    let q = blas.gemv(Gemv::new(N, N), a, &p, device.uninit(N)?)?;
+    let pq = blas.dot_into(&p, &q, device.uninit(1)?)?;
     let ratio = |a: &DeviceBuffer<f64>, b: &DeviceBuffer<f64>| -> Result<_> {
         let room = (device.uninit(1)?, device.uninit(1)?);
-        Ok(device.dispatch(Ratio, (a.as_in(), b.as_in()), room)?.into_output())
+        Ok(device.dispatch(Ratio, (a.as_in(), b.as_in()), room)?.each())
     };
     let (alpha, minus) = ratio(&rr, &pq)?;
-    let x = blas.axpy_at(&alpha, &p, x)?.into_output();
-    let r = blas.axpy_at(&minus, &q, r)?.into_output();
-    let next = blas.dot_into(&r, &r, device.uninit(1)?)?.into_output();
+    let x = blas.axpy_at(&alpha, &p, x)?;
+    let r = blas.axpy_at(&minus, &q, r)?;
+    let next = blas.dot_into(&r, &r, device.uninit(1)?)?;
     let (beta, _) = ratio(&next, &rr)?;
-    let p = blas.scal_at(&beta, p)?.into_output();
-    let p = blas.axpy(1.0, &r, p)?.into_output();
-    Ok((x, r, p, device.copy(&next, rr)?.into_output()))
+    let p = blas.scal_at(&beta, p)?;
+    let p = blas.axpy(1.0, &r, p)?;
+    Ok((x.into(), r.into(), p.into(), device.copy(&next, rr)?.into()))
 }
 
 /// Where a solution begins, for a right side of ones.
@@ -124,7 +124,7 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     println!("device    {} ({})", device.name(), device.info().name);
     // Symmetric and diagonally dominant.
     let entry = |i: usize, j: usize| if i == j { 4.0 } else { -1.0 / (1.0 + i.abs_diff(j) as f64).powi(2) };
-    let a = device.upload((0..N * N).map(|at| entry(at % N, at / N)).collect::<Vec<_>>())?.into_output();
+    let a = device.upload((0..N * N).map(|at| entry(at % N, at / N)).collect::<Vec<_>>())?;
 
     let (program, ()) = device.record(|r| {
         let a = r.input(N * N)?;

@@ -9,6 +9,7 @@
 use windlass::expressions::position;
 use windlass::reductions::{All, Mean};
 use windlass::rng::Normal;
+use windlass::tensor::ReadableTensor;
 use windlass::{Device, Result, Rng, Tensor};
 
 const POINTS: usize = 600;
@@ -32,17 +33,17 @@ impl Parameter {
 
     /// Weights that keep the size of what goes through.
     fn weights(device: &Device, rng: &mut Rng, inputs: usize, outputs: usize) -> Result<Self> {
-        let normal = rng.draw_tensor::<f32>(Normal::standard(), [inputs, outputs])?.into_output();
+        let normal = rng.draw_tensor::<f32>(Normal::standard(), [inputs, outputs])?;
         let scale = (2.0 / inputs as f32).sqrt();
-        Self::new(device, device.map(&normal, |x| x * scale)?.into_output())
+        Self::new(device, device.map(&normal, |x| x * scale)?.into())
     }
 
     /// One step of Adam: all three are updated in place, by one kernel.
-    fn learn(self, device: &Device, gradient: &Tensor<f32>, step: i32) -> Result<Self> {
+    fn learn<'a>(self, device: &Device, gradient: impl ReadableTensor<'a, f32>, step: i32) -> Result<Self> {
         // The means begin at zero: both corrections for that are in the rate.
         let rate = RATE * (1.0 - 0.999f32.powi(step)).sqrt() / (1.0 - 0.9f32.powi(step));
         let state = (self.value, self.mean, self.square);
-        let adam = device.update(state, gradient, |(value, mean, square), gradient| {
+        let adam = device.update(state, &gradient.into(), |(value, mean, square), gradient| {
             let mean = 0.9 * mean + 0.1 * gradient;
             let square = 0.999 * square + 0.001 * gradient * gradient;
             (value - mean * rate / (square.sqrt() + 1e-8), mean, square)
@@ -58,19 +59,17 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let (blas, mut rng) = (device.blas(), device.rng(11));
 
     // Point i is of arm i mod 3; the arms begin in the middle.
-    let arms = device.tabulate([POINTS, 1], || position(0) % ARMS as i64)?.into_output();
-    let targets = device.map((&arms, &device.tabulate([ARMS], || position(0))?.into_output()), |(arm, k)| {
-        arm.eq(k).select(1.0f32, 0.0)
-    })?;
-    let targets = targets.into_output();
-    let noise = rng.draw_tensor::<f32>(Normal::standard(), [POINTS, 1])?.into_output();
+    let arms = device.tabulate([POINTS, 1], || position(0) % ARMS as i64)?;
+    let targets =
+        device.map((&arms, &device.tabulate([ARMS], || position(0))?), |(arm, k)| arm.eq(k).select(1.0f32, 0.0))?;
+    let noise = rng.draw_tensor::<f32>(Normal::standard(), [POINTS, 1])?;
     let places = device.map((&arms, &noise), |(arm, noise)| {
         let radius = position(0).cast::<f32>() / POINTS as f32;
         let angle = radius * 4.0 + arm.cast::<f32>() * (std::f32::consts::TAU / ARMS as f32) + noise * 0.15;
         (radius * angle.cos(), radius * angle.sin())
     })?;
-    let (x, y) = places.into_output();
-    let points = device.concat([&x, &y], 1)?.into_output();
+    let (x, y) = places.each();
+    let points = device.concat([&x, &y], 1)?;
 
     let mut w1 = Parameter::weights(&device, &mut rng, 2, HIDDEN)?;
     let mut b1 = Parameter::new(&device, device.zeros_tensor([HIDDEN])?)?;
@@ -79,28 +78,28 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let mut right = 0.0;
     for step in 1..=STEPS {
         // Forward, to the logarithms of the probabilities.
-        let sums = blas.product(&points, &w1.value)?.into_output();
-        let hidden = device.map((&sums, &b1.value), |(x, b)| (x + b).max(0.0))?.into_output();
-        let sums = blas.product(&hidden, &w2.value)?.into_output();
-        let scores = device.map((&sums, &b2.value), |(x, b)| x + b)?.into_output();
-        let logs = device.log_softmax(&scores, -1)?.into_output();
+        let sums = blas.product(&points, &w1.value)?;
+        let hidden = device.map((&sums, &b1.value), |(x, b)| (x + b).max(0.0))?;
+        let sums = blas.product(&hidden, &w2.value)?;
+        let scores = device.map((&sums, &b2.value), |(x, b)| x + b)?;
+        let logs = device.log_softmax(&scores, -1)?;
 
         // Backward, from the gradient of the mean cross entropy with respect to the scores.
-        let g2 = device.map((&logs, &targets), |(log, target)| (log.exp() - target) / POINTS as f32)?.into_output();
-        let back = blas.product(&g2, w2.value.transpose())?.into_output();
-        let g1 = device.map((&back, &hidden), |(g, h)| h.gt(0.0).select(g, 0.0))?.into_output();
-        w2 = w2.learn(&device, &blas.product(hidden.transpose(), &g2)?.into_output(), step)?;
-        b2 = b2.learn(&device, &device.sum(&g2, 0)?.into_output(), step)?;
-        w1 = w1.learn(&device, &blas.product(points.transpose(), &g1)?.into_output(), step)?;
-        b1 = b1.learn(&device, &device.sum(&g1, 0)?.into_output(), step)?;
+        let g2 = device.map((&logs, &targets), |(log, target)| (log.exp() - target) / POINTS as f32)?;
+        let back = blas.product(&g2, w2.value.transpose())?;
+        let g1 = device.map((&back, &hidden), |(g, h)| h.gt(0.0).select(g, 0.0))?;
+        w2 = w2.learn(&device, blas.product(hidden.transpose(), &g2)?, step)?;
+        b2 = b2.learn(&device, device.sum(&g2, 0)?, step)?;
+        w1 = w1.learn(&device, blas.product(points.transpose(), &g1)?, step)?;
+        b1 = b1.learn(&device, device.sum(&g1, 0)?, step)?;
 
         if step % (STEPS / 5) == 0 {
             // Each row has one target; the mean is taken over all entries of the row.
             let entropy = device.reduce((&logs, &targets), All, |(log, target)| -(log * target), Mean)?;
-            let loss = device.item(&entropy.into_output())? * ARMS as f32;
-            let best = device.argmax(&logs, 1)?.into_output();
+            let loss = device.item(&entropy)? * ARMS as f32;
+            let best = device.argmax(&logs, 1)?;
             let hits = device.map((&best, arms.index(1, 0)?), |(best, arm)| best.eq(arm).select(1.0f32, 0.0))?;
-            right = device.item(&device.mean(&hits.into_output(), All)?.into_output())?;
+            right = device.item(&device.mean(&hits, All)?)?;
             println!(
                 "step {step:>4}: cross entropy {loss:.4}, {:.1} % of the points are classified correctly",
                 100.0 * right

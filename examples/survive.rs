@@ -38,13 +38,13 @@ const ROUNDS: usize = 200;
 /// One round: `x = A x`, its length, and `x` scaled to length 1.
 fn round(device: &Device, a: &Mirrored<f64>, x: &[f64], faulty: Option<&Kernel>) -> Result<(f64, Vec<f64>)> {
     let x = device.buffer(x)?;
-    let y = device.blas().gemm(Gemm::new(N, 1, N), &a.get(), &x, device.uninit(N)?)?.into_output();
+    let y = device.blas().gemm(Gemm::new(N, 1, N), &a.get(), &x, device.uninit(N)?)?;
     if let Some(stray) = faulty {
         // SAFETY: none: it faults. It runs in a process that is there to be lost.
         drop(unsafe { stray.launch(LaunchConfig::new(1, 1), (DevicePtr(8),)) }?.await_result()?);
     }
     let norm = device.blas().nrm2(&y)?.await_result()?;
-    let y = device.blas().scal(1.0 / norm, y)?.into_output();
+    let y = device.blas().scal(1.0 / norm, y)?;
     Ok((norm, device.to_vec(&y)?))
 }
 

@@ -200,10 +200,10 @@ fn ours<T: SolverElement>(
     match routine {
         Routine::Getrf => {
             let (pivots, info) = (device.uninit(n).unwrap(), device.uninit(1).unwrap());
-            solver.getrf(shape, a, pivots, info).unwrap().split().0.0
+            solver.getrf(shape, a, pivots, info).unwrap().into_parts().0.0
         }
-        Routine::Potrf => solver.potrf(Uplo::Lower, shape, a, device.uninit(1).unwrap()).unwrap().split().0.0,
-        Routine::Geqrf => solver.geqrf(shape, a, device.uninit(n).unwrap()).unwrap().split().0.0,
+        Routine::Potrf => solver.potrf(Uplo::Lower, shape, a, device.uninit(1).unwrap()).unwrap().into_parts().0.0,
+        Routine::Geqrf => solver.geqrf(shape, a, device.uninit(n).unwrap()).unwrap().into_parts().0.0,
         Routine::Gesvd => {
             let pending = solver.svd_by(SvdMethod::Bidiagonal, Vectors::Thin, shape, a).unwrap();
             pending.await_result().unwrap().a

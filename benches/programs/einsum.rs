@@ -12,9 +12,9 @@ pub(crate) fn main() -> Result<()> {
     let device = Device::from_env()?;
     let (a, b) = (tensor(&device, &[8, 6, 10])?, tensor(&device, &[10, 12])?);
     let (c, d) = (tensor(&device, &[12, 6, 9])?, tensor(&device, &[9, 7])?);
-    let m = device.tensor_ops().einsum("abc,cd,dbe,ef->af", (&a, &b, &c, &d))?.into_output();
-    let trace = device.item(&device.sum(m.diagonal(0, 0, 1)?, All)?.into_output())?;
-    let norm = device.item(&device.norm2(&m, All)?.into_output())?;
+    let m = device.tensor_ops().einsum("abc,cd,dbe,ef->af", (&a, &b, &c, &d))?;
+    let trace = device.item(&device.sum(m.diagonal(0, 0, 1)?, All)?)?;
+    let norm = device.item(&device.norm2(&m, All)?)?;
     println!("einsum {trace} {norm} {:?}", device.to_vec(m.index(0, -1)?)?);
     Ok(())
 }

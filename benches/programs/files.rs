@@ -14,7 +14,7 @@ pub(crate) fn main() -> Result<()> {
     let x: Tensor<f32> = typed(device.load_npy("image.npy")?)?;
     let mut model = Npz::open("model.npz")?;
     let (w, b): (Tensor<f32>, Tensor<f32>) = (typed(model.read(&device, "w")?)?, typed(model.read(&device, "b")?)?);
-    let y = (&device.tensor_ops().matmul(&x, &w)?.into_output() + &b).eval(&device)?.into_output();
+    let y = (&device.tensor_ops().matmul(&x, &w)? + &b).eval(&device)?;
     let turned = w.transpose();
     SafetensorsWriter::new()
         .add("w", &turned)
@@ -26,10 +26,10 @@ pub(crate) fn main() -> Result<()> {
     let (w, y): (Tensor<f32>, Tensor<f32>) = (typed(file.read(&device, "w")?)?, typed(file.read(&device, "y")?)?);
     let mut archive = NpzWriter::create("out.npz")?.compressed();
     archive.add(&device, "y", &y)?;
-    archive.add(&device, "places", &device.argmax(&y, 1)?.into_output())?;
+    archive.add(&device, "places", &device.argmax(&y, 1)?)?;
     archive.finish()?;
     let places: Tensor<i64> = typed(Npz::open("out.npz")?.read(&device, "places")?)?;
-    let sums = (device.sum(&w, All)?.into_output(), device.sum(&y, All)?.into_output());
+    let sums = (device.sum(&w, All)?, device.sum(&y, All)?);
     println!(
         "files {:?} {} {} {:?}",
         w.extents(),

@@ -31,12 +31,12 @@ pub(crate) fn main() -> Result<()> {
         }
     })?;
     let numbers = || ((position(0) * 7919 + position(1) * 104_729) % 1000).cast::<f32>() / 1000.0;
-    let x = device.tabulate([ROWS, LENGTH], numbers)?.into_output();
+    let x = device.tabulate([ROWS, LENGTH], numbers)?;
     let out = device.uninit(ROWS * LENGTH)?;
     let launch = LaunchConfig::for_elements(ROWS)?;
-    let y = kernel.launch(launch, (0.1, x.buffer(), out, ROWS as u32, LENGTH as u32))?.into_output();
-    let y = Tensor::from_buffer(y, [ROWS, LENGTH])?;
-    let mean = device.item(&device.mean(&y, All)?.into_output())?;
+    let y = kernel.launch(launch, (0.1, x.buffer(), out, ROWS as u32, LENGTH as u32))?;
+    let y = Tensor::from_buffer(y.into(), [ROWS, LENGTH])?;
+    let mean = device.item(&device.mean(&y, All)?)?;
     println!("kernel {mean} {:?}", device.to_vec(y.slice((..5, -1))?)?);
     Ok(())
 }

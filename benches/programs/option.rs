@@ -10,13 +10,13 @@ const STEPS: usize = 12;
 pub(crate) fn main() -> Result<()> {
     let device = Device::from_env()?;
     let (spot, strike, rate, sigma, dt) = (100.0, 105.0, 0.03f64, 0.2, 1.0 / STEPS as f64);
-    let z = device.rng(7).draw_tensor::<f64>(Normal::standard(), [PATHS, STEPS])?.into_output();
-    let moves = (&z * (sigma * dt.sqrt()) + (rate - 0.5 * sigma * sigma) * dt).eval(&device)?.into_output();
-    let walks = device.cumsum(&moves, 1)?.into_output();
-    let means = device.reduce(&walks, 1, |w| w.exp() * spot, Mean)?.into_output();
-    let payoffs = ((&means - strike).max(0.0) * (-rate).exp()).eval(&device)?.into_output();
-    let price = device.item(&device.mean(&payoffs, All)?.into_output())?;
-    let error = device.item(&device.std(&payoffs, All, 1)?.into_output())? / (PATHS as f64).sqrt();
+    let z = device.rng(7).draw_tensor::<f64>(Normal::standard(), [PATHS, STEPS])?;
+    let moves = (&z * (sigma * dt.sqrt()) + (rate - 0.5 * sigma * sigma) * dt).eval(&device)?;
+    let walks = device.cumsum(&moves, 1)?;
+    let means = device.reduce(&walks, 1, |w| w.exp() * spot, Mean)?;
+    let payoffs = ((&means - strike).max(0.0) * (-rate).exp()).eval(&device)?;
+    let price = device.item(&device.mean(&payoffs, All)?)?;
+    let error = device.item(&device.std(&payoffs, All, 1)?)? / (PATHS as f64).sqrt();
     println!("option {price} {error}");
     Ok(())
 }

@@ -11,18 +11,17 @@ pub(crate) fn main() -> Result<()> {
         let (i, j) = (position(0), position(1));
         ((i * 7919 + j * 104_729 + i * j * 31) % 1000).cast::<f64>() / (j + 1).cast::<f64>()
     })?;
-    let x = x.into_output();
-    let x = (&x - &device.mean(&x, 0)?.into_output()).eval(&device)?.into_output();
-    let (of_x, columns) = Matrix::take(device.contiguous_columns(&x)?.into_output())?;
+    let x = (&x - &device.mean(&x, 0)?).eval(&device)?;
+    let (of_x, columns) = Matrix::take(device.contiguous_columns(&x)?.into())?;
     let svd = device.solver().svd(Vectors::Thin, of_x, columns)?.await_result()?;
     let of_vh = svd.vh_matrix();
     let vh = of_vh.into_tensor(svd.vh.ok_or_else(|| Error::invalid("svd", "no vectors"))?)?;
     let values = Tensor::from(svd.values);
-    let squares = (&values * &values).eval(&device)?.into_output();
-    let total = device.sum(&squares, All)?.into_output();
-    let explained = (squares.slice(..3)? / &total).eval(&device)?.into_output();
-    let scores = device.blas().product(&x, vh.slice(..3)?.transpose())?.into_output();
-    let first = scores.index(0, 0)?.abs().eval(&device)?.into_output();
+    let squares = (&values * &values).eval(&device)?;
+    let total = device.sum(&squares, All)?;
+    let explained = (squares.slice(..3)? / &total).eval(&device)?;
+    let scores = device.blas().product(&x, vh.slice(..3)?.transpose())?;
+    let first = scores.index(0, 0)?.abs().eval(&device)?;
     println!("pca {:?} {:?}", device.to_vec(&explained)?, device.to_vec(&first)?);
     Ok(())
 }

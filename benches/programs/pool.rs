@@ -9,9 +9,9 @@ use windlass::{Device, Result};
 /// How much an image varies after a blur of 3 x 3.
 fn contrast(device: &Device, image: i64) -> Result<f64> {
     let pixel = || ((position(0) * 7919 + position(1) * (104_729 + image * 13)) % 251).cast::<f64>();
-    let x = device.tabulate([64, 64], pixel)?.into_output();
-    let blurred = device.mean(x.windows(0, 3, 1)?.windows(1, 3, 1)?, [-2, -1])?.into_output();
-    device.item(&device.std(&blurred, All, 0)?.into_output())
+    let x = device.tabulate([64, 64], pixel)?;
+    let blurred = device.mean(x.windows(0, 3, 1)?.windows(1, 3, 1)?, [-2, -1])?;
+    device.item(&device.std(&blurred, All, 0)?)
 }
 
 pub(crate) fn main() -> Result<()> {

@@ -16,18 +16,18 @@ fn load(device: &Device, file: &str) -> Result<Tensor<f64>> {
 pub(crate) fn main() -> Result<()> {
     let device = Device::from_env()?;
     let (x, y) = (load(&device, "x.npy")?, load(&device, "y.npy")?);
-    let (mean, spread) = (device.mean(&x, 0)?.into_output(), device.std(&x, 0, 0)?.into_output());
-    let x = ((&x - &mean) / &spread).eval(&device)?.into_output();
-    let y = (&y - &device.mean(&y, All)?.into_output()).eval(&device)?.into_output();
-    let gram = device.blas().product(x.transpose(), &x)?.into_output();
-    let gram = device.map(&gram, |g| g + position(0).eq(position(1)).select(LAMBDA, 0.0))?.into_output();
-    let gram = device.contiguous_columns(&gram)?.into_output();
-    let right = device.blas().product(x.transpose(), y.unsqueeze(1)?)?.into_output();
-    let factor = device.solver().cholesky_tensor(Uplo::Lower, gram)?.await_result()?;
-    let weights = factor.solve_tensor(&device.solver(), right)?.into_output();
-    let fitted = device.blas().product(&x, &weights)?.into_output();
-    let rest = device.reduce((&y, fitted.squeeze()), All, |(y, f)| (y - f) * (y - f), Sum)?.into_output();
-    let total = device.reduce(&y, All, |y| y * y, Sum)?.into_output();
+    let (mean, spread) = (device.mean(&x, 0)?, device.std(&x, 0, 0)?);
+    let x = ((&x - &mean) / &spread).eval(&device)?;
+    let y = (&y - &device.mean(&y, All)?).eval(&device)?;
+    let gram = device.blas().product(x.transpose(), &x)?;
+    let gram = device.map(&gram, |g| g + position(0).eq(position(1)).select(LAMBDA, 0.0))?;
+    let gram = device.contiguous_columns(&gram)?;
+    let right = device.blas().product(x.transpose(), y.unsqueeze(1)?)?;
+    let factor = device.solver().cholesky_tensor(Uplo::Lower, gram.into())?.await_result()?;
+    let weights = factor.solve_tensor(&device.solver(), right.into())?;
+    let fitted = device.blas().product(&x, &weights)?;
+    let rest = device.reduce((&y, fitted.squeeze()), All, |(y, f)| (y - f) * (y - f), Sum)?;
+    let total = device.reduce(&y, All, |y| y * y, Sum)?;
     let r2 = 1.0 - device.item(&rest)? / device.item(&total)?;
     println!("ridge {r2} {:?}", device.to_vec(&weights)?);
     Ok(())

@@ -3,17 +3,17 @@
 use windlass::dnn::{Affine, Attention, Corner, NormKind};
 use windlass::expressions::position;
 use windlass::reductions::{All, Max};
-use windlass::{Device, Result, Tensor};
+use windlass::{Device, PendingDispatch, Result, Tensor};
 
 const BATCH: usize = 2;
 const TIME: usize = 16;
 const HEADS: usize = 4;
 const WIDTH: usize = 64;
 
-fn numbers(device: &Device, shape: &[usize], scale: f32) -> Result<Tensor<f32>> {
+fn numbers(device: &Device, shape: &[usize], scale: f32) -> Result<PendingDispatch<Tensor<f32>>> {
     let n = shape.iter().product();
     let place = device.tabulate([n], || (((position(0) * 7919) % 1009).cast::<f32>() / 1009.0 - 0.5) * scale)?;
-    Ok(device.contiguous(place.into_output().reshape(shape)?)?.into_output())
+    device.contiguous(place.reshape(shape)?)
 }
 
 pub(crate) fn main() -> Result<()> {
@@ -25,19 +25,19 @@ pub(crate) fn main() -> Result<()> {
     let (gain, bias) = (device.full_tensor([WIDTH], 1.5f32)?, device.full_tensor([WIDTH], 0.1f32)?);
     let affine = Affine::new(&gain, &bias);
 
-    let (h, _) = dnn.norm(&x, NormKind::Layer(1), 1e-5, &affine)?.into_output();
-    let qkv = ops.matmul(&h, &w_qkv)?.into_output();
+    let (h, _) = dnn.norm(&x, NormKind::Layer(1), 1e-5, &affine)?.each();
+    let qkv = ops.matmul(&h, &w_qkv)?;
     let qkv = qkv.reshape([BATCH, TIME, 3, HEADS, WIDTH / HEADS])?.permute([2, 0, 3, 1, 4])?;
     let causal = Attention::new().causal(Corner::TopLeft);
-    let heads = dnn.attend(&causal, qkv.index(0, 0)?, qkv.index(0, 1)?, qkv.index(0, 2)?)?.into_output();
-    let heads = device.contiguous(heads.permute([0, 2, 1, 3])?)?.into_output();
-    let mixed = ops.matmul(heads.reshape([BATCH, TIME, WIDTH])?, &w_out)?.into_output();
-    let x = (&x + &mixed).eval(&device)?.into_output();
-    let (h, _) = dnn.norm(&x, NormKind::Layer(1), 1e-5, &affine)?.into_output();
-    let up = ops.matmul(&h, &w_up)?.into_output().gelu_tanh().eval(&device)?.into_output();
-    let down = ops.matmul(&up, &w_down)?.into_output();
-    let x = (&x + &down).eval(&device)?.into_output();
-    let largest = device.reduce(&x, All, |x| x.abs(), Max)?.into_output();
+    let heads = dnn.attend(&causal, qkv.index(0, 0)?, qkv.index(0, 1)?, qkv.index(0, 2)?)?;
+    let heads = device.contiguous(heads.permute([0, 2, 1, 3])?)?;
+    let mixed = ops.matmul(heads.reshape([BATCH, TIME, WIDTH])?, &w_out)?;
+    let x = (&x + &mixed).eval(&device)?;
+    let (h, _) = dnn.norm(&x, NormKind::Layer(1), 1e-5, &affine)?.each();
+    let up = ops.matmul(&h, &w_up)?.gelu_tanh().eval(&device)?;
+    let down = ops.matmul(&up, &w_down)?;
+    let x = (&x + &down).eval(&device)?;
+    let largest = device.reduce(&x, All, |x| x.abs(), Max)?;
     println!("transformer {} {:?}", device.item(&largest)?, device.to_vec(x.slice((1, 15, ..4))?)?);
     Ok(())
 }

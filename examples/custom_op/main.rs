@@ -55,10 +55,10 @@ fn compare(device: &Device, n: usize) -> Result<()> {
 
 /// Among the library's own operations, with no wait between them: `1 + 2 (x / 2) = 1 + x`, and its norm.
 fn chain(device: &Device) -> Result<()> {
-    let x = device.upload([2.0f32, 3.0])?.into_output();
-    let half = device.blas().scal(0.5, x)?.into_output();
-    let line = device.upload([1.0f32, 2.0])?.into_output();
-    let y = device.poly(&half, &line)?.into_output();
+    let x = device.upload([2.0f32, 3.0])?;
+    let half = device.blas().scal(0.5, x)?;
+    let line = device.upload([1.0f32, 2.0])?;
+    let y = device.poly(&half, &line)?;
     let norm = device.blas().nrm2(&y)?.await_result()?;
     if norm != 5.0 {
         return Err(Error::library(format!("the norm of (3, 4) is {norm} instead of 5")));

@@ -41,9 +41,9 @@ impl Layer {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             ((state >> 40) as f32 / (1u64 << 23) as f32 - 1.0) * reach
         };
-        let weights = device.upload((0..outputs * inputs).map(|_| next()).collect::<Vec<_>>())?.into_output();
-        let bias = device.upload((0..outputs).map(|_| next() * 0.5).collect::<Vec<_>>())?.into_output();
-        Ok(Layer { weights, bias, outputs, inputs })
+        let weights = device.upload((0..outputs * inputs).map(|_| next()).collect::<Vec<_>>())?;
+        let bias = device.upload((0..outputs).map(|_| next() * 0.5).collect::<Vec<_>>())?;
+        Ok(Layer { weights: weights.into(), bias: bias.into(), outputs, inputs })
     }
 
     /// The product of the forward direction.
@@ -59,8 +59,8 @@ impl Layer {
     /// `weights -= rate * gradient * input^T`.
     fn learn(self, lt: &BlasLt, rate: f32, gradient: &GpuRef<f32>, input: &GpuRef<f32>, points: usize) -> Result<Self> {
         let spec = Matmul::new(self.outputs, self.inputs, points).trans_b(Transpose::Yes).alpha(-rate).beta(1.0);
-        let weights = lt.matmul(spec, gradient, input, self.weights)?.into_output();
-        Ok(Layer { weights, ..self })
+        let weights = lt.matmul(spec, gradient, input, self.weights)?;
+        Ok(Layer { weights: weights.into(), ..self })
     }
 }
 
@@ -105,20 +105,20 @@ impl Network {
         let spec = first.forward(n);
         let epilogue = Epilogue::gelu_aux_bias(device.uninit(spec.preactivation_len()?)?, &first.bias);
         let operands = Operands::new(&first.weights, &batch.points);
-        let (h1, pre) = lt.matmul_with(spec, operands, epilogue, device.uninit(HIDDEN * n)?)?.into_output();
+        let (h1, pre) = lt.matmul_with(spec, operands, epilogue, device.uninit(HIDDEN * n)?)?.each();
         let h1 = h1.share();
 
         let spec = second.forward(n);
         let epilogue = Epilogue::relu_aux_bias(device.uninit(spec.mask_len()?)?, &second.bias);
         let operands = Operands::new(&second.weights, &h1);
-        let (h2, mask) = lt.matmul_with(spec, operands, epilogue, device.uninit(HIDDEN * n)?)?.into_output();
+        let (h2, mask) = lt.matmul_with(spec, operands, epilogue, device.uninit(HIDDEN * n)?)?.each();
         let h2 = h2.share();
 
         // The targets are the C of the last product: what comes out is the error, not the output.
         let spec = third.forward(n).beta(-1.0);
         let operands = Operands::new(&third.weights, &h2).c(&batch.targets);
         let epilogue = Epilogue::bias(&third.bias);
-        let error = lt.matmul_with(spec, operands, epilogue, device.uninit(OUTPUTS * n)?)?.into_output().share();
+        let error = lt.matmul_with(spec, operands, epilogue, device.uninit(OUTPUTS * n)?)?.share();
         let loss = Loss { sum: device.blas().dot(&error, &error)?, values: OUTPUTS * n };
 
         // Backward: through the weights, times the derivative; the biases' gradients come out beside.
@@ -126,13 +126,13 @@ impl Network {
         let operands = Operands::new(&third.weights, &g3);
         let epilogue = Epilogue::drelu_bgrad(&mask, device.uninit(HIDDEN)?);
         let d = device.uninit(HIDDEN * n)?;
-        let (g2, bias2) = lt.matmul_with(third.backward(n), operands, epilogue, d)?.into_output();
+        let (g2, bias2) = lt.matmul_with(third.backward(n), operands, epilogue, d)?.each();
         let g2 = g2.share();
 
         let operands = Operands::new(&second.weights, &g2);
         let epilogue = Epilogue::dgelu_bgrad(&pre, device.uninit(HIDDEN)?);
         let d = device.uninit(HIDDEN * n)?;
-        let (g1, bias1) = lt.matmul_with(second.backward(n), operands, epilogue, d)?.into_output();
+        let (g1, bias1) = lt.matmul_with(second.backward(n), operands, epilogue, d)?.each();
         let g1 = g1.share();
 
         // The factor 2 and the mean are in the rate.
@@ -141,10 +141,10 @@ impl Network {
         let mut first = first.learn(&lt, rate, &g1, &batch.points, n)?;
         let mut second = second.learn(&lt, rate, &g2, &h1, n)?;
         let mut third = third.learn(&lt, rate, &g3, &h2, n)?;
-        first.bias = blas.axpy(-rate, &bias1, first.bias)?.into_output();
-        second.bias = blas.axpy(-rate, &bias2, second.bias)?.into_output();
+        first.bias = blas.axpy(-rate, &bias1, first.bias)?.into();
+        second.bias = blas.axpy(-rate, &bias2, second.bias)?.into();
         let sum = Matmul::new(OUTPUTS, 1, n).alpha(-rate).beta(1.0);
-        third.bias = lt.matmul(sum, &g3, &batch.ones, third.bias)?.into_output();
+        third.bias = lt.matmul(sum, &g3, &batch.ones, third.bias)?.into();
         self.layers = Some([first, second, third]);
         Ok(loss)
     }

@@ -32,7 +32,7 @@ fn scenario(number: usize, device: &str) -> Result<()> {
 
     // The fault waits for a long product, and what is submitted meanwhile waits for the fault.
     let y = device.blas().gemm(long, &a, &b, y)?.into_output();
-    let ((y,), faulty) = device.dispatch(InPlace(Faulty(number as u32)), (), (y,))?.split();
+    let ((y,), faulty) = device.dispatch(InPlace(Faulty(number as u32)), (), (y,))?.into_parts();
     let start = Instant::now();
     let after: Vec<_> = (0..64).map(|_| device.blas().nrm2(&y)).collect::<std::result::Result<_, _>>()?;
     println!("{kind}: {} submitted behind it in {:?}", after.len(), start.elapsed());
@@ -102,7 +102,7 @@ fn two_gpus() -> Result<()> {
     // Half a second of work on the good one.
     let mut verdicts = Vec::new();
     for _ in 0..32 {
-        let ((next,), verdict) = good.blas().gemm(long, &a, &b, y)?.split();
+        let ((next,), verdict) = good.blas().gemm(long, &a, &b, y)?.into_parts();
         y = next;
         verdicts.push(verdict);
     }

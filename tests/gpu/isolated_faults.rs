@@ -40,7 +40,7 @@ fn suffer(device: &Device, kind: usize) -> Duration {
     let x = up(device, vec![1.0f32; 1 << 10]);
     let ready = device.dispatch(InPlace(Faulty(0)), (), (x,)).unwrap().await_result().unwrap(); // loaded
     let start = Instant::now();
-    let ((y,), faulty) = device.dispatch(InPlace(Faulty(kind as u32)), (), (ready,)).unwrap().split();
+    let ((y,), faulty) = device.dispatch(InPlace(Faulty(kind as u32)), (), (ready,)).unwrap().into_parts();
     let behind: Vec<_> = (0..64).map(|_| device.blas().nrm2(&y).unwrap()).collect();
     let error = faulty.await_result().expect_err(KINDS[kind]);
     let shown = start.elapsed();

@@ -42,7 +42,7 @@ fn an_exchange_follows_earlier_work_on_each_device_and_later_work_follows_it() {
             for device in devices {
                 assert_eq!(device.stats().in_flight, 2, "it counts on each device");
             }
-            let (outputs, verdict) = pending.split();
+            let (outputs, verdict) = pending.into_parts();
             let after: Vec<_> = devices.iter().zip(outputs.0).map(|(d, y)| map(d, y, |y| y[0] += 1)).collect();
             // The inputs are written again, after the exchange has read them.
             let inputs: Vec<_> = devices.iter().zip(inputs).map(|(d, x)| d.fill(x, 0).unwrap()).collect();
@@ -170,7 +170,7 @@ fn a_half_that_fails_fails_on_all_devices_and_what_overwrites_heals() {
         let (x, y) = (up(&one, [3u32; 4]), up(&two, [4u32; 4]));
         let op = Exchange::<false> { fails_after: Some(1), ..Exchange::default() };
         let outputs = vec![up(&one, [5u32; 4]), up(&two, [5u32; 4])];
-        let (outputs, verdict) = op.submit(&[&one, &two], &[&x, &y], outputs).unwrap().split();
+        let (outputs, verdict) = op.submit(&[&one, &two], &[&x, &y], outputs).unwrap().into_parts();
         let error = verdict.await_result().unwrap_err();
         assert!(matches!(error, Error::Unsupported { .. }), "{error}");
         let [a, b]: [_; 2] = outputs.0.try_into().unwrap();

@@ -88,7 +88,7 @@ fn a_wait_from_inside_an_operation_is_refused() {
             let pending = pending.lock().unwrap().take().unwrap();
             assert!(!pending.is_ready() && !pending.wait_timeout(Duration::from_secs(600)), "looks, and does not wait");
             let pending = pending.await_timeout(Duration::from_secs(600)).expect_err("still in flight");
-            let (buffers, verdict) = pending.split();
+            let (buffers, verdict) = pending.into_parts();
             drop(buffers);
             let verdict = verdict.await_timeout(Duration::from_secs(600)).expect_err("still in flight");
             verdict.await_result().unwrap_err()

@@ -24,6 +24,7 @@ mod floors;
 mod front_door;
 mod hooks;
 mod inside;
+mod layouts;
 mod lifecycle;
 mod moves;
 mod ndarray;

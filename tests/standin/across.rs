@@ -72,7 +72,7 @@ fn what_follows_late_work_on_one_device_is_late_on_all() {
     // It reads the output of the late work on the second device, and is followed on the first.
     let read = [&inputs[0], &late[0], &inputs[2]];
     let pending = Exchange::<false>::default().submit(&refs(&devices), &read, outputs).unwrap();
-    let (outputs, verdict) = pending.split();
+    let (outputs, verdict) = pending.into_parts();
     let mut outputs = outputs.0.into_iter();
     let first = one.fill(outputs.next().unwrap(), 9).unwrap();
     let copied = three.copy_peer(&late[0], three.uninit(4).unwrap()).unwrap();

@@ -112,7 +112,7 @@ fn what_dropped_pendings_held_is_given_back_by_housekeeping() {
         drop(device.download(&keep).unwrap());
         drop(device.blas().dot(&keep, &keep).unwrap());
         drop(device.blas().scal(2.0, up(&device, vec![0.0f64; 1000])).unwrap());
-        let ((_buffer,), verdict) = device.blas().scal(2.0, up(&device, vec![0.0f64; 1000])).unwrap().split();
+        let ((_buffer,), verdict) = device.blas().scal(2.0, up(&device, vec![0.0f64; 1000])).unwrap().into_parts();
         common::forget(verdict);
     }
     let stats = device.stats();
@@ -208,7 +208,7 @@ fn a_hundred_thousand_dispatches_are_submitted_before_the_first_is_awaited() {
     let mut sums: Vec<_> = (0..4).map(|_| up(&device, [0.0f32; 2])).collect();
     let mut pendings = Vec::with_capacity(100_000);
     for i in 0..100_000 {
-        let ((y,), pending) = device.blas().axpy(1.0, &x, sums.swap_remove(i % 4)).unwrap().split();
+        let ((y,), pending) = device.blas().axpy(1.0, &x, sums.swap_remove(i % 4)).unwrap().into_parts();
         sums.push(y);
         pendings.push(pending);
     }

@@ -125,7 +125,7 @@ fn a_piece_that_fails_is_a_failure_of_the_transfer_and_of_what_reads_the_buffer(
     // The second piece of the transfer.
     let device = isolated().fault_plan(FaultPlan::new().fail(1)).open().unwrap();
     let x = device.upload_into(vec![1.0f64; LARGE], device.uninit(LARGE).unwrap()).unwrap();
-    let (buffers, verdict) = x.split();
+    let (buffers, verdict) = x.into_parts();
     assert!(verdict.await_result().is_err());
     let error = device.download(&buffers.0).unwrap().await_result().unwrap_err();
     assert!(matches!(error, Error::Upstream { .. }), "{error}");

@@ -136,7 +136,7 @@ fn a_hundred_thousand_dispatches_in_flight_all_end_when_the_worker_does() {
     let _alone = alone();
     within(300, || {
         let device = isolated().open().unwrap();
-        let ((x,), slow) = submit(&device, Deed::Sleep(600_000)).unwrap().split();
+        let ((x,), slow) = submit(&device, Deed::Sleep(600_000)).unwrap().into_parts();
         let pendings: Vec<_> = (0..100_000).map(|_| device.blas().nrm2(&x).unwrap()).collect();
         kill(&device);
         assert!(slow.await_result().unwrap_err().is_poisoning());

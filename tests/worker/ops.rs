@@ -285,8 +285,8 @@ fn what_was_not_carried_out_is_nothing_to_go_on_with() {
         let error = pending.await_result().unwrap_err();
         assert!(matches!(error, Error::Upstream { .. }), "{error}");
     };
-    let ((x,), verdict) = submit(&device, Deed::Lost(Unreadable)).unwrap().split();
-    let ((y,), copied) = device.copy(&x, device.zeros(1).unwrap()).unwrap().split();
+    let ((x,), verdict) = submit(&device, Deed::Lost(Unreadable)).unwrap().into_parts();
+    let ((y,), copied) = device.copy(&x, device.zeros(1).unwrap()).unwrap().into_parts();
     upstream(device.blas().nrm2(&x).unwrap());
     upstream(device.blas().nrm2(&y).unwrap());
     assert!(verdict.await_result().is_err() && copied.await_result().is_err());
@@ -299,7 +299,7 @@ fn what_was_not_carried_out_is_nothing_to_go_on_with() {
 fn a_panic_where_an_operation_is_read_is_its_answer_and_costs_nothing_else() {
     let _alone = alone();
     let device = isolated().open().unwrap();
-    let ((x,), verdict) = submit(&device, Deed::Startled(Startled)).unwrap().split();
+    let ((x,), verdict) = submit(&device, Deed::Startled(Startled)).unwrap().into_parts();
     let upstream = device.blas().nrm2(&x).unwrap().await_result().unwrap_err();
     assert!(matches!(upstream, Error::Upstream { .. }), "{upstream}");
     assert!(upstream.first_failure().is_some_and(|first| first.to_string().contains("what is this")), "{upstream}");
@@ -364,7 +364,7 @@ fn an_operation_whose_cost_panics_in_the_worker_is_done_and_holds_up_nobody() {
     let _alone = alone();
     let device = isolated().open().unwrap();
     let x = device.zeros::<f64>(1).unwrap();
-    let ((x,), verdict) = device.dispatch(InPlace(Where(u64::MAX)), (), (x,)).unwrap().split();
+    let ((x,), verdict) = device.dispatch(InPlace(Where(u64::MAX)), (), (x,)).unwrap().into_parts();
     match device.blas().nrm2(&x).unwrap().await_timeout(Duration::from_secs(60)) {
         Ok(answer) => assert_eq!(answer.unwrap(), 0.0, "what is not known to be small is not done by the lane"),
         Err(_) => panic!("what came after it waits for ever"),

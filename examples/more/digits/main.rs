@@ -68,8 +68,8 @@ fn run() -> Result<(), Box<dyn Error>> {
     let test = Pictures::new(TEST, 2);
     let (pixels, digits) = up(&device, &test)?;
     let read = net.read(&device, &pixels)?;
-    let hits = device.map((&read, &digits), |(read, digit)| read.eq(digit).select(1.0f32, 0.0))?.into_output();
-    let right = device.item(&device.mean(&hits, All)?.into_output())?;
+    let hits = device.map((&read, &digits), |(read, digit)| read.eq(digit).select(1.0f32, 0.0))?;
+    let right = device.item(&device.mean(&hits, All)?)?;
     println!("{:.1} % of {TEST} new pictures are read; the loss curve is in {}", 100.0 * right, file.display());
 
     let host = Device::host()?;

@@ -42,27 +42,32 @@ impl Layer {
     /// Filters that keep the size of what goes through.
     fn new(device: &Device, rng: &mut Rng, conv: Convolution, extents: [usize; 4]) -> Result<Self> {
         let [filters, inputs @ ..] = extents;
-        let normal = rng.draw_tensor::<f32>(Normal::standard(), extents)?.into_output();
+        let normal = rng.draw_tensor::<f32>(Normal::standard(), extents)?;
         let scale = (2.0 / inputs.iter().product::<usize>() as f32).sqrt();
-        let w = Parameter::new(device, device.map(&normal, |x| x * scale)?.into_output())?;
+        let w = Parameter::new(device, device.map(&normal, |x| x * scale)?.into())?;
         Ok(Layer { conv, w, b: Parameter::new(device, device.zeros_tensor([filters])?)? })
     }
 
-    fn forward(&self, device: &Device, x: &TensorRef<'_, f32>, relu: bool) -> Result<Tensor<f32>> {
+    fn forward(&self, device: &Device, x: &TensorRef<'_, f32>, relu: bool) -> Result<PendingDispatch<Tensor<f32>>> {
         let after = Fused::new().bias(&self.b.value);
         let after = if relu { after.relu() } else { after };
-        Ok(device.dnn().convolve_fused(&self.conv, x, &self.w.value, after)?.into_output())
+        device.dnn().convolve_fused(&self.conv, x, &self.w.value, after)
     }
 
     /// The gradient of the input, by that of the result.
-    fn backward(&self, device: &Device, dy: &TensorRef<'_, f32>, input: [usize; 2]) -> Result<Tensor<f32>> {
-        Ok(device.dnn().convolve_data(&self.conv, dy, &self.w.value, input)?.into_output())
+    fn backward(
+        &self,
+        device: &Device,
+        dy: &TensorRef<'_, f32>,
+        input: [usize; 2],
+    ) -> Result<PendingDispatch<Tensor<f32>>> {
+        device.dnn().convolve_data(&self.conv, dy, &self.w.value, input)
     }
 
     fn learn(self, device: &Device, x: &TensorRef<'_, f32>, dy: &TensorRef<'_, f32>) -> Result<Self> {
         let window = self.w.value.extents().get(2..).unwrap_or_default().to_vec();
-        let of_w = device.dnn().convolve_filter(&self.conv, x, dy, &window[..])?.into_output();
-        let of_b = device.sum(dy, [0, 2, 3])?.into_output();
+        let of_w = device.dnn().convolve_filter(&self.conv, x, dy, &window[..])?;
+        let of_b = device.sum(dy, [0, 2, 3])?;
         Ok(Layer { conv: self.conv, w: self.w.learn(device, &of_w)?, b: self.b.learn(device, &of_b)? })
     }
 
@@ -104,9 +109,9 @@ impl Net {
         let (dnn, pool, [one, two, three]) = (device.dnn(), self.pool, self.layers);
         // Forward: the results of the convolutions, and where each maximum was.
         let h1 = one.forward(device, x, true)?;
-        let (p1, places1) = dnn.max_pool_places(&h1, &pool)?.into_output();
+        let (p1, places1) = dnn.max_pool_places(&h1, &pool)?.each();
         let h2 = two.forward(device, &p1.view(), true)?;
-        let (p2, places2) = dnn.max_pool_places(&h2, &pool)?.into_output();
+        let (p2, places2) = dnn.max_pool_places(&h2, &pool)?.each();
         let scores = three.forward(device, &p2.view(), false)?;
         let batch = labels.extents().first().copied().unwrap_or(0);
         let scores = scores.reshape([batch, 10])?;
@@ -114,16 +119,16 @@ impl Net {
         let loss = dnn.cross_entropy(&scores, labels, &mean)?;
 
         // Backward: a gradient passes where the clipping at zero let something through.
-        let clipped = |h: &Tensor<f32>, dy: Tensor<f32>| -> Result<Tensor<f32>> {
-            Ok(device.map((h, &dy), |(h, dy)| h.gt(0.0).select(dy, 0.0))?.into_output())
+        let clipped = |h: &Tensor<f32>, dy: PendingDispatch<Tensor<f32>>| {
+            device.map((h, dy), |(h, dy)| h.gt(0.0).select(dy, 0.0))
         };
         let whole = device.tensor([], [1.0f32])?;
-        let g3 = dnn.cross_entropy_gradient(&scores, labels, &whole, &mean)?.into_output();
+        let g3 = dnn.cross_entropy_gradient(&scores, labels, &whole, &mean)?;
         let g3 = g3.reshape([batch, 10, 1, 1])?;
         let back = three.backward(device, &g3, [4, 4])?;
-        let g2 = clipped(&h2, dnn.max_pool_gradient(&back, &places2, h2.extents(), &pool)?.into_output())?;
+        let g2 = clipped(&h2, dnn.max_pool_gradient(&back, &places2, h2.extents(), &pool)?)?;
         let back = two.backward(device, &g2.view(), [8, 8])?;
-        let g1 = clipped(&h1, dnn.max_pool_gradient(&back, &places1, h1.extents(), &pool)?.into_output())?;
+        let g1 = clipped(&h1, dnn.max_pool_gradient(&back, &places1, h1.extents(), &pool)?)?;
 
         let layers = [
             one.learn(device, x, &g1.view())?,
@@ -134,13 +139,13 @@ impl Net {
     }
 
     /// The digits that pictures show.
-    pub(crate) fn read(&self, device: &Device, x: &Tensor<f32>) -> Result<Tensor<i64>> {
+    pub(crate) fn read(&self, device: &Device, x: &Tensor<f32>) -> Result<PendingDispatch<Tensor<i64>>> {
         let [one, two, three] = &self.layers;
         let dnn = device.dnn();
-        let p1 = dnn.max_pool(&one.forward(device, &x.view(), true)?, &self.pool)?.into_output();
-        let p2 = dnn.max_pool(&two.forward(device, &p1.view(), true)?, &self.pool)?.into_output();
+        let p1 = dnn.max_pool(&one.forward(device, &x.view(), true)?, &self.pool)?;
+        let p2 = dnn.max_pool(&two.forward(device, &p1.view(), true)?, &self.pool)?;
         let scores = three.forward(device, &p2.view(), false)?;
-        Ok(device.argmax(&scores.reshape([x.extents().first().copied().unwrap_or(0), 10])?, 1)?.into_output())
+        device.argmax(&scores.reshape([x.extents().first().copied().unwrap_or(0), 10])?, 1)
     }
 
     /// The same network on another device.

@@ -22,7 +22,7 @@ pub(crate) fn self_test(device: &Device) -> Result<(), Box<dyn Error>> {
 
 fn square(device: &Device, matrix: &[f32]) -> Result<Vec<f32>> {
     let a = device.buffer(matrix)?;
-    let c = device.blas().gemm(Gemm::new(SIZE, SIZE, SIZE), &a, &a, device.uninit(SIZE * SIZE)?)?.into_output();
+    let c = device.blas().gemm(Gemm::new(SIZE, SIZE, SIZE), &a, &a, device.uninit(SIZE * SIZE)?)?;
     device.to_vec(&c)
 }
 

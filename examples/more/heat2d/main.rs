@@ -83,7 +83,7 @@ fn spread(device: &Device, step: &Step, (plate, steps): (Vec<f32>, usize), bar: 
     let mut next = device.uninit::<f32>(now.len())?;
     let mut flight = VecDeque::new();
     for done in 1..=steps {
-        let ((written,), verdict) = step.submit(&now, next)?.split();
+        let ((written,), verdict) = step.submit(&now, next)?.into_parts();
         next = std::mem::replace(&mut now, written);
         if done % EVERY == 0 {
             flight.push_back(verdict);

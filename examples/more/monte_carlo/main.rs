@@ -90,13 +90,13 @@ fn price(device: &Device, stream: &Stream, paths: usize) -> windlass::Result<f64
         }
     } else {
         let mut rng = device.rng_of(stream.clone());
-        let normal = rng.draw_tensor::<f64>(Normal::standard(), [STEPS, paths])?.into_output();
+        let normal = rng.draw_tensor::<f64>(Normal::standard(), [STEPS, paths])?;
         for k in 0..STEPS as isize {
             state = device.update(state, &normal.index(0, k)?, walk)?.into_output();
         }
     }
     // The mean of the payoffs, which are never stored.
-    let pays = device.reduce(&state.1, All, |mean| (SPOT * mean.exp() - STRIKE).max(0.0), Mean)?.into_output();
+    let pays = device.reduce(&state.1, All, |mean| (SPOT * mean.exp() - STRIKE).max(0.0), Mean)?;
     Ok((-RATE).exp() * device.item(&pays)?)
 }
 

@@ -90,7 +90,7 @@ fn decomposed(device: &Device, shape: Matrix, images: &[f32]) -> windlass::Resul
 /// `U^T * U`, which is the unit matrix if the columns of U are orthogonal.
 fn own_product(device: &Device, (rows, k): (usize, usize), u: &DeviceBuffer<f32>) -> windlass::Result<Vec<f32>> {
     let spec = Gemm::new(k, k, rows).trans_a(Transpose::Yes);
-    device.to_vec(&device.blas().gemm(spec, u, u, device.zeros(k * k)?)?.into_output())
+    device.to_vec(&device.blas().gemm(spec, u, u, device.zeros(k * k)?)?)
 }
 
 /// One face: a disc, two eyes, a mouth.

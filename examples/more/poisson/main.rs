@@ -90,7 +90,7 @@ fn poisson(side: usize) -> windlass::Result<CooBuilder<f64>> {
 /// The right side of which the solution is all ones.
 fn right_side(device: &Device, a: &Csr<f64>) -> windlass::Result<GpuRef<f64>> {
     let ones = device.buffer(vec![1.0f64; a.rows()])?;
-    Ok(device.sparse().spmv(Spmv::new(), a, &ones, device.uninit(a.rows())?)?.into_output().share())
+    Ok(device.sparse().spmv(Spmv::new(), a, &ones, device.uninit(a.rows())?)?.share())
 }
 
 /// Solves on one engine with each preconditioner, and keeps what became of the residual.

@@ -83,7 +83,7 @@ fn run() -> Result<(), Box<dyn Error>> {
         let spec = Stft::new(len, FRAME).hop(HOP).edges(Edges::Inside);
         let part = samples.as_in().slice(begin..begin + len)?;
         let spectra = device.uninit(spec.spectra_len()?)?;
-        let spectra = device.fft().stft(&spec, part, &weights, spectra).map_err(Rejected::into_error)?.into_output();
+        let spectra = device.fft().stft(&spec, part, &weights, spectra).map_err(Rejected::into_error)?;
         flight.push_back((first, device.download(&spectra)?));
         if flight.len() == WINDOW
             && let Some(oldest) = flight.pop_front()

@@ -34,7 +34,7 @@ mod init_state;
 #[cfg(feature = "external")]
 mod lent;
 mod operand;
-mod readable;
+pub(crate) mod readable;
 mod region;
 pub(crate) mod shift;
 mod typed_output;

@@ -4,7 +4,7 @@
 use super::{AnyIn, DeviceBuffer, GpuRef, In};
 use crate::core::element::Element;
 
-mod sealed {
+pub(crate) mod sealed {
     pub trait Readable<'a, T> {}
     pub trait ReadableAny<'a> {}
     pub trait Shareable<T> {}
@@ -29,7 +29,7 @@ mod sealed {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no operand that a call can read elements of `{T}` from",
     label = "expected `&DeviceBuffer<{T}>`, `&GpuRef<{T}>`, or a part of one: `x.slice(range)?`",
-    note = "work in flight gives its buffer by `.await_result()?`, or at once by `.into_output()`: the next call follows on the device",
+    note = "work in flight is read as `&pending`, unless it has a verdict: then `.await_result()?` gives its buffer",
     note = "a tensor is taken by `to_vec`, by methods whose names end in `_tensor`, and in any order that a view gives it; `tensor.buffer()` lends its buffer, in the order of memory"
 )]
 pub trait Readable<'a, T: Element>: Into<In<'a, T>> + sealed::Readable<'a, T> {}
@@ -38,7 +38,7 @@ pub trait Readable<'a, T: Element>: Into<In<'a, T>> + sealed::Readable<'a, T> {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no operand that a replay can read",
     label = "expected `&DeviceBuffer`, `&GpuRef`, or a part of one: `x.slice(range)?`",
-    note = "work in flight gives its buffer by `.await_result()?`, or at once by `.into_output()`: the next call follows on the device"
+    note = "work in flight is read as `&pending`, unless it has a verdict: then `.await_result()?` gives its buffer"
 )]
 pub trait ReadableAny<'a>: Into<AnyIn<'a>> + sealed::ReadableAny<'a> {}
 
@@ -47,7 +47,7 @@ pub trait ReadableAny<'a>: Into<AnyIn<'a>> + sealed::ReadableAny<'a> {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no buffer of `{T}` that can be kept",
     label = "expected a `GpuRef<{T}>` or a `DeviceBuffer<{T}>`, by value",
-    note = "work in flight gives its buffer by `.await_result()?`, or at once by `.into_output()`; `x.clone()` of a `GpuRef` is another handle"
+    note = "work in flight is kept as it is, unless it has a verdict; `x.clone()` of a `GpuRef` is another handle"
 )]
 pub trait Shareable<T: Element>: Into<GpuRef<T>> + sealed::Shareable<T> {}
 

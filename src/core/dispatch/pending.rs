@@ -2,7 +2,7 @@
 
 use super::pending_host::PendingHost;
 
-use super::{Task, Wait};
+use super::{Each, Task, Wait};
 use crate::core::clock::{Deadline, Timing};
 use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
@@ -189,8 +189,8 @@ fn join<O: Output>(mut work: Work<O::Host>, buffers: Bufs<O>) -> Result<O, Failu
 }
 
 impl<O: Output, V> PendingDispatch<O, V> {
-    pub(crate) fn new(task: Task<O::Host>, buffers: Bufs<O>, (how, eager): (Wait, bool)) -> Self {
-        PendingDispatch { work: Work { task: Some(task), how, eager }, buffers, left: PhantomData }
+    pub(crate) fn new(task: Task<O::Host>, buffers: Bufs<O>, how: (Wait, bool)) -> Self {
+        Self::over(Some(task), buffers, how)
     }
 
     /// Whether the result is available, also if it is an error. Usually one atomic load.
@@ -242,7 +242,7 @@ impl<O: Output, V> PendingDispatch<O, V> {
     /// Returns the output at once, so that the next operation can follow on the device.
     ///
     /// Exists only for a pending that is [`Sure`]: nothing is left to report. If the work fails after all, operations that
-    /// read the output fail with [`Error::Upstream`]. Of a call with a verdict take the buffers by [`split`](Self::split).
+    /// read the output fail with [`Error::Upstream`]. Of a call with a verdict take the buffers by [`into_parts`](Self::into_parts).
     pub fn into_output(self) -> O
     where
         O: Immediate,
@@ -252,8 +252,27 @@ impl<O: Output, V> PendingDispatch<O, V> {
     }
 
     /// Returns the buffers at once, so that the next operation can follow on the device. The verdict remains a pending.
-    pub fn split(self) -> (Bufs<O>, PendingHost<O::Host>) {
+    pub fn into_parts(self) -> (Bufs<O>, PendingHost<O::Host>) {
         (self.buffers, PendingHost { work: self.work })
+    }
+
+    /// As [`new`](Self::new); without a task there is nothing left to wait for.
+    pub(super) fn over(task: Option<Task<O::Host>>, buffers: Bufs<O>, (how, eager): (Wait, bool)) -> Self {
+        PendingDispatch { work: Work { task, how, eager }, buffers, left: PhantomData }
+    }
+
+    /// The buffers, and what makes pendings of them.
+    pub(crate) fn into_each(mut self) -> (Bufs<O>, Each)
+    where
+        O: Output<Host = ()>,
+    {
+        let each = Each::new(self.work.task.take(), (self.work.how, self.work.eager));
+        (self.buffers, each)
+    }
+
+    /// The buffers that it will write.
+    pub(crate) fn buffers(&self) -> &Bufs<O> {
+        &self.buffers
     }
 
     /// The same work, with its buffers converted to those of another output. What is left to report stays so.

@@ -6,7 +6,7 @@ use crate::core::error::Result;
 use crate::core::op::Output;
 use std::time::Duration;
 
-/// The verdict of a dispatch whose buffers were taken out by [`PendingDispatch::split`]; still a pending.
+/// The verdict of a dispatch whose buffers were taken out by [`PendingDispatch::into_parts`]; still a pending.
 #[must_use = "this tells whether the operation succeeded and its buffers are valid"]
 pub struct PendingHost<H> {
     pub(super) work: Work<H>,
@@ -67,7 +67,7 @@ impl<H> PendingHost<H> {
 /// If the work writes no buffers, the host part is all there is.
 impl<O: Output<Writes = ()>, V> From<PendingDispatch<O, V>> for PendingHost<O::Host> {
     fn from(pending: PendingDispatch<O, V>) -> Self {
-        pending.split().1
+        pending.into_parts().1
     }
 }
 

@@ -23,7 +23,7 @@ mod sealed {
 #[diagnostic::on_unimplemented(
     message = "this call has something left to report, so `into_output` cannot hand its output on",
     label = "wait for it: `.await_result()?`",
-    note = "`.split()` gives the buffers at once, and a pending for the verdict"
+    note = "`.into_parts()` gives the buffers at once, and a pending for the verdict"
 )]
 pub trait NothingLeft: sealed::Sealed {}
 impl NothingLeft for Sure {}

@@ -37,7 +37,7 @@ pub trait Output: Sized {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not complete before the device is done, so `into_output` cannot hand it on",
     label = "wait for it: `.await_result()?`",
-    note = "`.split()` gives the buffers of a factorization at once, and a pending for its verdict"
+    note = "`.into_parts()` gives the buffers of a factorization at once, and a pending for its verdict"
 )]
 pub trait Immediate: Output<Host = ()> {
     /// Makes the output from its buffers, at submission.

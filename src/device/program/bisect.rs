@@ -91,7 +91,7 @@ impl Program {
         writes: AnyBuffers,
     ) -> Result<(AnyBuffers, Answers), Box<StepFailure>> {
         let pending = self.submit_part(&self.plan, step..step + 1, reads, writes);
-        let (mut buffers, verdict) = pending.map_err(|rejected| self.failure(step, rejected.error))?.split();
+        let (mut buffers, verdict) = pending.map_err(|rejected| self.failure(step, rejected.error))?.into_parts();
         let answers = verdict.await_result().map_err(|error| self.failure(step, error))?;
         buffers.pop(); // the arena
         Ok((buffers, answers))

@@ -70,9 +70,9 @@ fn with_lists(device: &Device, captured: &DeviceBuffer<f64>) -> Program {
             let (a, b) = (r.input::<f32>(4)?, r.operand::<f32>(8)?);
             let (low, high) = b.split_at(4)?;
             let list = [a.as_in(), low.as_in(), a.as_in()];
-            let ((y, work), _) = r.dispatch(Sums(2.0), (&list[..], None), (r.uninit(4)?, r.uninit(4)?))?.split();
+            let ((y, work), _) = r.dispatch(Sums(2.0), (&list[..], None), (r.uninit(4)?, r.uninit(4)?))?.into_parts();
             let ((z, _), sum): (_, PendingHost<f32>) =
-                r.dispatch(Sums(0.5), (&[y.as_in()][..], Some(low.as_in())), (work, high))?.split();
+                r.dispatch(Sums(0.5), (&[y.as_in()][..], Some(low.as_in())), (work, high))?.into_parts();
             let sum = r.later(sum)?;
             r.fill(r.output::<Complex<f64>>(3)?, Complex::new(1.0, 2.0)).map(drop)?;
             r.copy(captured, r.output::<f64>(4)?).map(drop)?;

@@ -63,7 +63,7 @@ impl<W: Moved, V> PendingDispatch<Replayed<W>, V> {
     /// # Errors
     /// No failure is known: the buffers are those that were moved in.
     pub fn into_buffers(self) -> Result<W> {
-        Ok(W::of_any(self.split().0)?)
+        Ok(W::of_any(self.into_parts().0)?)
     }
 }
 

@@ -80,7 +80,7 @@ impl Recorder {
     }
 
     /// Names what a recorded operation leaves for the host: its number, or its verdict. Each replay returns it, see
-    /// [`Replayed::get`](crate::Replayed::get). For a pending with buffers, [`split`](crate::PendingDispatch::split)
+    /// [`Replayed::get`](crate::Replayed::get). For a pending with buffers, [`split`](crate::PendingDispatch::into_parts)
     /// returns the buffers and the part to pass here.
     ///
     /// # Errors

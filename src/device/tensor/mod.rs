@@ -11,7 +11,7 @@
 //! - Elements are moved by one operation, `assign/`: copies between strided views, fills, `contiguous`.
 //! - `any.rs`: tensors and views whose element type is known at run time, `any_calls.rs` the calls that take them.
 //! - `make.rs`: new tensors, and tensors read back. `show.rs`: printed. `close.rs`: compared. `operand.rs`: as operands of
-//!   an [`Op`](crate::Op).
+//!   an [`Op`](crate::Op). `in_flight.rs`: those that are still computed, as operands of calls.
 //!
 //! It stands beside the buffers and below the libraries, so that each front can take tensors.
 
@@ -21,6 +21,7 @@ pub(crate) mod assign;
 mod cells;
 mod close;
 mod decimal;
+mod in_flight;
 mod layout;
 mod make;
 mod numbers;

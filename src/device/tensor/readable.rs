@@ -4,26 +4,28 @@ use super::{Part, Tensor, TensorRef};
 use crate::core::buffer::{DeviceBuffer, GpuRef, In};
 use crate::core::element::Element;
 
-mod sealed {
+pub(super) mod sealed {
     pub trait ReadableTensor<'a, T> {}
     pub trait WritableTensor<T> {}
 }
 
-/// A tensor that a call reads: `&Tensor<T>`, a [`TensorRef`] or a reference to one; a buffer counts as a vector. Sealed.
+/// A tensor that a call reads: `&Tensor<T>`, a [`TensorRef`] or a reference to one, or work in flight that has nothing to report; a
+/// buffer counts as a vector. Sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no tensor that a call can read elements of `{T}` from",
     label = "expected `&Tensor<{T}>`, a `TensorRef<{T}>`, or `&DeviceBuffer<{T}>` as a vector",
-    note = "work in flight gives its tensor by `.await_result()?`, or at once by `.into_output()`: the next call follows on the device",
+    note = "work in flight is read as `&pending`, unless it has a verdict: then `.await_result()?` gives its tensor",
     note = "a view that can fail, such as `slice` or `reshape`, is taken out of its `Result` by `?`"
 )]
 pub trait ReadableTensor<'a, T: Element>: Into<TensorRef<'a, T>> + sealed::ReadableTensor<'a, T> {}
 
-/// A tensor that a call writes, and gives back: a [`Tensor`], or a [`Part`] of one. Sealed.
+/// A tensor that a call writes, and gives back: a [`Tensor`], or a [`Part`] of one, or work in flight that has nothing to report.
+/// Sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no tensor that a call can write elements of `{T}` to",
     label = "expected a `Tensor<{T}>` by value, or a part of one: `x.part(|all| ..)?`",
     note = "what is written is moved in and comes back from the wait; a view (`TensorRef`) is only read",
-    note = "work in flight gives its tensor by `.await_result()?`, or at once by `.into_output()`"
+    note = "work in flight is moved in as it is, unless it has a verdict: then `.await_result()?` gives its tensor"
 )]
 pub trait WritableTensor<T: Element>: Into<Part<T>> + sealed::WritableTensor<T> {}
 

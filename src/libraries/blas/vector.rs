@@ -2,6 +2,7 @@
 
 use super::matrix::check_size;
 use crate::core::buffer::{DeviceBuffer, GpuRef, In};
+use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 
@@ -43,7 +44,7 @@ mod sealed {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no vector that a call can read elements of `{T}` from",
     label = "expected `&DeviceBuffer<{T}>`, `&GpuRef<{T}>`, a part of one (`x.slice(range)?`), or `x.strided(n, inc)`",
-    note = "work in flight gives its buffer by `.await_result()?`, or at once by `.into_output()`: the next call follows on the device"
+    note = "work in flight is read as `&pending`, unless it has a verdict: then `.await_result()?` gives its buffer"
 )]
 pub trait ReadableVector<'a, T: Element>: Into<Vector<'a, T>> + sealed::ReadableVector<'a, T> {}
 
@@ -53,7 +54,7 @@ pub trait ReadableVector<'a, T: Element>: Into<Vector<'a, T>> + sealed::Readable
     message = "`{Self}` is no vector that a call can write elements of `{T}` to",
     label = "expected a `DeviceBuffer<{T}>` by value, or `x.into_strided(n, inc)`",
     note = "what is written is moved in and comes back from the wait",
-    note = "work in flight gives its buffer by `.await_result()?`, or at once by `.into_output()`: the next call follows on the device"
+    note = "work in flight is moved in as it is, unless it has a verdict: then `.await_result()?` gives its buffer"
 )]
 pub trait WritableVector<T: Element>: Into<VectorMut<T>> + sealed::WritableVector<T> {}
 
@@ -61,13 +62,13 @@ macro_rules! readable { ($($t:ty),*) => { $(
     impl<'a, T: Element> sealed::ReadableVector<'a, T> for $t {}
     impl<'a, T: Element> ReadableVector<'a, T> for $t {}
 )* } }
-readable!(&'a DeviceBuffer<T>, &'a GpuRef<T>, In<'a, T>, Vector<'a, T>);
+readable!(&'a DeviceBuffer<T>, &'a GpuRef<T>, In<'a, T>, Vector<'a, T>, &'a PendingDispatch<DeviceBuffer<T>>);
 
 macro_rules! writable { ($($t:ty),*) => { $(
     impl<T: Element> sealed::WritableVector<T> for $t {}
     impl<T: Element> WritableVector<T> for $t {}
 )* } }
-writable!(DeviceBuffer<T>, VectorMut<T>);
+writable!(DeviceBuffer<T>, VectorMut<T>, PendingDispatch<DeviceBuffer<T>>);
 
 /// How many elements a vector has, and how far apart they lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -114,9 +115,21 @@ impl<'a, T: Element> From<&'a DeviceBuffer<T>> for Vector<'a, T> {
     }
 }
 
+impl<'a, T: Element> From<&'a PendingDispatch<DeviceBuffer<T>>> for Vector<'a, T> {
+    fn from(pending: &'a PendingDispatch<DeviceBuffer<T>>) -> Self {
+        pending.as_in().into()
+    }
+}
+
 impl<'a, T: Element> From<&'a GpuRef<T>> for Vector<'a, T> {
     fn from(shared: &'a GpuRef<T>) -> Self {
         shared.as_in().into()
+    }
+}
+
+impl<T: Element> From<PendingDispatch<DeviceBuffer<T>>> for VectorMut<T> {
+    fn from(pending: PendingDispatch<DeviceBuffer<T>>) -> Self {
+        pending.into_output().into()
     }
 }
 

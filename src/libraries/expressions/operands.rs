@@ -2,6 +2,7 @@
 
 use super::build::{Symbol, Symbols};
 use crate::core::buffer::{AnyBuffer, AnyBuffers, AnyIn, DeviceBuffer, GpuRef, In};
+use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::Result;
 use crate::core::op::{Bufs, Immediate, Output};
@@ -42,7 +43,8 @@ pub(in crate::libraries) mod sealed {
     }
 }
 /// Tensors that a formula reads: one, or a tuple of up to eight; `()` for none. Each is a [`&Tensor`](Tensor), a
-/// [`&TensorRef`](TensorRef) or a `TensorRef`, or a buffer or a part of one as a vector. They are broadcast to each other. Sealed.
+/// [`&TensorRef`](TensorRef) or a `TensorRef`, or a buffer or a part of one as a vector; work in flight that has nothing to report
+/// counts as its tensor. They are broadcast to each other. Sealed.
 pub trait Inputs: sealed::Inputs {}
 
 /// Tensors that a formula writes: a [`Tensor`] or a [`Part`], or a tuple of up to four. Sealed.
@@ -73,6 +75,10 @@ macro_rules! inputs { ($([$($g:tt)*] $t:ty, $e:ty, |$x:ident| $view:expr;)*) => 
 )* } }
 inputs! {
     [T: Element] &Tensor<T>, T, |x| Tensor::view(x);
+    [T: Element] &PendingDispatch<Tensor<T>>, T, |x| Tensor::view(x);
+    [T: Element] PendingDispatch<Tensor<T>>, T, |x| Tensor::view(x);
+    [T: Element] &PendingDispatch<DeviceBuffer<T>>, T, |x| TensorRef::from(x.as_in());
+    [T: Element] PendingDispatch<DeviceBuffer<T>>, T, |x| TensorRef::from(x.as_in());
     [T: Element] &TensorRef<'_, T>, T, |x| TensorRef::view(x);
     [T: Element] TensorRef<'_, T>, T, |x| TensorRef::view(x);
     [T: Element] &DeviceBuffer<T>, T, |x| TensorRef::from(*x);
@@ -111,7 +117,7 @@ input_tuples! {
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
 }
 
-/// A tensor that is written: a [`Tensor`], or a [`Part`] of one.
+/// A tensor that is written: a [`Tensor`], or a [`Part`] of one, or work in flight that has nothing to report.
 pub trait Target: Into<Part<Self::Element>> + target::Sealed {
     /// The type of its elements.
     type Element: Element;
@@ -125,6 +131,14 @@ mod target {
 
 impl<T: Element> target::Sealed for Tensor<T> {}
 impl<T: Element> Target for Tensor<T> {
+    type Element = T;
+    fn extents(&self) -> &[usize] {
+        Tensor::extents(self)
+    }
+}
+
+impl<T: Element> target::Sealed for PendingDispatch<Tensor<T>> {}
+impl<T: Element> Target for PendingDispatch<Tensor<T>> {
     type Element = T;
     fn extents(&self) -> &[usize] {
         Tensor::extents(self)
@@ -147,8 +161,8 @@ fn tensor<T: Element>(Back(whole): Back, buffer: Option<AnyBuffer>) -> Result<Te
     buffer.downcast().map(|buffer| whole.tensor(buffer)).map_err(|buffer| [buffer].into_iter().collect())
 }
 
-macro_rules! single_targets { ($($t:ident)*) => { $(
-    impl<T: Element> sealed::Targets for $t<T> {
+macro_rules! single_targets { ($($t:ty)*) => { $(
+    impl<T: Element> sealed::Targets for $t {
         type Symbols = Symbol<T>;
         type Tensors = Tensor<T>;
         type Wholes = Back;
@@ -163,9 +177,9 @@ macro_rules! single_targets { ($($t:ident)*) => { $(
             Ok((tensor(whole, buffers.into_iter().next())?,))
         }
     }
-    impl<T: Element> Targets for $t<T> {}
+    impl<T: Element> Targets for $t {}
 )* } }
-single_targets! { Tensor Part }
+single_targets! { Tensor<T> Part<T> PendingDispatch<Tensor<T>> }
 
 macro_rules! whole {
     ($t:ident) => {

@@ -2,6 +2,7 @@
 
 use super::packed::Written;
 use crate::core::buffer::{AnyBuffer, AnyIn, DeviceBuffer, GpuRef, In};
+use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use bytemuck::NoUninit;
 use smallvec::SmallVec;
@@ -44,7 +45,7 @@ mod sealed {
     message = "`{Self}` is no argument that a kernel takes",
     label = "expected a buffer, an element type or `usize`, `Len`, `Plain`, or an `Arg`",
     note = "a buffer that the kernel reads goes in by reference, one that it writes by value",
-    note = "work in flight gives its buffer by `.await_result()?`, or at once by `.into_output()`: the launch follows on the device"
+    note = "work in flight counts as its buffer, unless it has a verdict: then `.await_result()?` gives the buffer"
 )]
 pub trait KernelArgument<'a>: Into<Arg<'a>> + sealed::KernelArgument<'a> {}
 
@@ -54,7 +55,8 @@ macro_rules! arguments { ($([$($bound:tt)*] $t:ty),* $(,)?) => { $(
 )* } }
 arguments!(
     [T: Element] &'a DeviceBuffer<T>, [T: Element] &'a GpuRef<T>, [T: Element] In<'a, T>, [T: Element] DeviceBuffer<T>,
-    [T: Element] T, [] usize, [S: NoUninit] Plain<S>, [] Len, [] DevicePtr, [] Arg<'a>,
+    [T: Element] &'a PendingDispatch<DeviceBuffer<T>>, [T: Element] PendingDispatch<DeviceBuffer<T>>, [T: Element] T, [] usize,
+    [S: NoUninit] Plain<S>, [] Len, [] DevicePtr, [] Arg<'a>,
 );
 
 /// The value of an argument.
@@ -101,6 +103,18 @@ impl<'a> Arg<'a> {
 impl<'a, T: Element> From<&'a DeviceBuffer<T>> for Arg<'a> {
     fn from(buffer: &'a DeviceBuffer<T>) -> Self {
         Arg(Value::Read(buffer.into()))
+    }
+}
+
+impl<'a, T: Element> From<&'a PendingDispatch<DeviceBuffer<T>>> for Arg<'a> {
+    fn from(pending: &'a PendingDispatch<DeviceBuffer<T>>) -> Self {
+        Arg(Value::Read(pending.into()))
+    }
+}
+
+impl<T: Element> From<PendingDispatch<DeviceBuffer<T>>> for Arg<'_> {
+    fn from(pending: PendingDispatch<DeviceBuffer<T>>) -> Self {
+        pending.into_output().into()
     }
 }
 

@@ -7,6 +7,7 @@ use super::packed::Written;
 use super::shared_slice::{SharedSlice, Values};
 use super::twin::Run;
 use crate::core::buffer::{DeviceBuffer, GpuRef, In};
+use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use bytemuck::Pod;
 use std::marker::PhantomData;
@@ -56,7 +57,7 @@ macro_rules! reads { ($($t:ty),*) => { $(
         }
     }
 )* } }
-reads!(&'a DeviceBuffer<T>, &'a GpuRef<T>, In<'a, T>);
+reads!(&'a DeviceBuffer<T>, &'a GpuRef<T>, In<'a, T>, &'a PendingDispatch<DeviceBuffer<T>>);
 
 impl<T: Element> sealed::Sealed for Read<T> {}
 impl<T: Element> Param for Read<T> {
@@ -90,6 +91,12 @@ macro_rules! writes { ($($p:ident, $written:expr;)*) => { $(
         #[inline]
         fn pass(self, to: &mut Args<'a>) {
             to.write(self.into(), $written);
+        }
+    }
+    impl<'a, T: Element> Passes<'a, $p<T>> for PendingDispatch<DeviceBuffer<T>> {
+        #[inline]
+        fn pass(self, to: &mut Args<'a>) {
+            to.write(self.into_output().into(), $written);
         }
     }
 )* } }

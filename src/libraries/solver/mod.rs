@@ -11,7 +11,7 @@
 //!   [`Error::NotPositiveDefinite`](crate::Error::NotPositiveDefinite),
 //!   [`Error::NotConverged`](crate::Error::NotConverged), with all buffers. They give the index of the failure, counted
 //!   from 1 as in LAPACK. For a batch they describe the first matrix that failed; the buffer `info` that comes back
-//!   describes each. [`PendingDispatch::split`](crate::PendingDispatch::split) returns the buffers at once and the
+//!   describes each. [`PendingDispatch::into_parts`](crate::PendingDispatch::into_parts) returns the buffers at once and the
 //!   verdict later.
 //! - **Form.** Pivots count from 1; reflectors and their `tau` are those of LAPACK's `geqrf`.
 //! - **Numbers.** A NaN or an infinity in a matrix is not a fault of the device. Spectra, [`Solver::pinv`] and

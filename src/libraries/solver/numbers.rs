@@ -92,7 +92,7 @@ fn wide<R: crate::core::element::Element>(x: &[R]) -> Result<Vec<f64>> {
 
 impl Solver {
     fn numbers<T: SolverElement>(&self, of: Of, of_a: Matrix, a: DeviceBuffer<T>) -> Result<PendingNumbers<T>> {
-        let ((_, values, ..), verdict) = self.svd(Vectors::None, of_a, a)?.split();
+        let ((_, values, ..), verdict) = self.svd(Vectors::None, of_a, a)?.into_parts();
         let values = self.device.download(&values)?;
         Ok(PendingNumbers { verdict, values, each: of_a.size(), count: of_a.count, of })
     }

@@ -4,8 +4,8 @@ use windlass::{Device, Gemm};
 
 fn main() -> Result<(), windlass::Error> {
     let device = Device::from_env()?;
-    let a = device.upload(vec![1.0f64, 3.0, 2.0, 4.0])?.into_output();
-    let c = device.blas().gemm(Gemm::new(2, 2, 2), &a, &a, device.uninit(4)?)?.into_output();
+    let a = device.upload(vec![1.0f64, 3.0, 2.0, 4.0])?;
+    let c = device.blas().gemm(Gemm::new(2, 2, 2), &a, &a, device.uninit(4)?)?;
     assert_eq!(device.download(&c)?.await_result()?, [7.0, 15.0, 10.0, 22.0]);
     // The type is that of the bindings which this program has chosen, and windlass's CUDA engine is built with them.
     let success = cudarc::driver::sys::CUresult::CUDA_SUCCESS;

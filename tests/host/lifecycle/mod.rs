@@ -52,7 +52,7 @@ fn the_work_of_a_dropped_pending_is_done() {
     for device in devices() {
         let x = busy(&device, up(&device, [2.0f64]), 5);
         let y = up(&device, [1.0f64]).share();
-        let (buffers, verdict) = device.blas().axpy(1.0, &y, x).unwrap().split();
+        let (buffers, verdict) = device.blas().axpy(1.0, &y, x).unwrap().into_parts();
         drop((verdict, y));
         assert_eq!(down(&device, &buffers.0), [3.0]);
     }

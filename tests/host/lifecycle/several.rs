@@ -121,7 +121,7 @@ fn a_wait_for_any_that_is_too_short_takes_none() {
         gate.await_arrivals(1);
         assert!(lasts_an_hour(clock, |hour| await_any_timeout(&mut pendings, hour)).is_none());
         assert_eq!(pendings.len(), 2);
-        let (_, verdict) = pendings.remove(1).split();
+        let (_, verdict) = pendings.remove(1).into_parts();
         let verdict = verdict.waiting(Wait::Block);
         assert!(!lasts_an_hour(clock, |hour| verdict.wait_timeout(hour)) && !verdict.is_ready());
         gate.open();

@@ -17,7 +17,7 @@ fn await_each(device: &Device) {
     let x = busy(device, up(device, [3.0f64, 4.0]), 2);
     assert_eq!(device.blas().nrm2(&x).unwrap().await_result().unwrap(), 5.0);
     let x = device.blas().scal(2.0, busy(device, x, 2)).unwrap().await_result().unwrap();
-    let (buffers, verdict) = device.blas().scal(2.0, busy(device, x, 2)).unwrap().split();
+    let (buffers, verdict) = device.blas().scal(2.0, busy(device, x, 2)).unwrap().into_parts();
     verdict.await_result().unwrap();
     assert_eq!(device.download(&busy(device, buffers.0, 2)).unwrap().await_result().unwrap(), [12.0, 16.0]);
 }
@@ -88,7 +88,7 @@ fn a_timed_wait_does_not_end_before_its_time_under_any_policy() {
 fn a_verdict_gives_itself_back_when_time_runs_out() {
     let device = host(1).open().unwrap();
     let gate = Gate::default();
-    let ((x,), verdict) = gate.hold(&device, up(&device, [1u8])).split();
+    let ((x,), verdict) = gate.hold(&device, up(&device, [1u8])).into_parts();
     let verdict = verdict.await_timeout(Duration::ZERO).expect_err("still in flight");
     assert!(!verdict.is_ready());
     gate.open();
@@ -115,7 +115,7 @@ fn a_timed_call_says_how_long_the_device_took_and_others_do_not() {
         let took = timed.device.expect("it was asked for");
         assert!(took > Duration::ZERO && took < LONG, "{took:?}");
         assert_eq!(device.blas().dot(&x, &x).unwrap().await_timed().unwrap().device, None);
-        let ((), verdict) = device.timed().blas().dot(&x, &x).unwrap().split();
+        let ((), verdict) = device.timed().blas().dot(&x, &x).unwrap().into_parts();
         let timed = verdict.await_timed().unwrap();
         assert_eq!(timed.output, 100_000.0);
         assert!(timed.device.expect("it was asked for") > Duration::ZERO);

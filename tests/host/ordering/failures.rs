@@ -172,7 +172,7 @@ fn a_failed_right_part_fails_the_whole_that_it_is_joined_to() {
 #[test]
 fn the_verdict_of_a_split_pending_is_the_failure() {
     for device in failing_at(1) {
-        let ((x,), verdict) = device.blas().scal(2.0, up(&device, [1.0f64])).unwrap().split();
+        let ((x,), verdict) = device.blas().scal(2.0, up(&device, [1.0f64])).unwrap().into_parts();
         assert!(matches!(verdict.await_result(), Err(Error::LibraryError { .. })));
         assert_upstream(device.download(&x).unwrap().await_result());
     }

@@ -107,7 +107,7 @@ fn a_reader_dropped_in_flight_still_holds_the_writer_off() {
             for _ in 0..20 {
                 let x = up(&device, vec![3.0f64; 64]);
                 let own = busy(&device, device.zeros(64).unwrap(), 1);
-                let ((target,), verdict) = device.copy(&x, own).unwrap().split();
+                let ((target,), verdict) = device.copy(&x, own).unwrap().into_parts();
                 drop(verdict);
                 common::forget(device.download(&x).unwrap());
                 drop(device.fill(x, 0.0).unwrap());

@@ -165,7 +165,7 @@ fn the_verdict_of_a_step_comes_with_each_replay() {
         let (program, verdict) = device
             .record(|r| {
                 let (x, places) = (TensorRef::from(r.input::<f32>(3)?), TensorRef::from(r.input::<i64>(2)?));
-                let ((taken,), verdict) = r.take(x, places, 0)?.split();
+                let ((taken,), verdict) = r.take(x, places, 0)?.into_parts();
                 r.update(Tensor::from(r.operand::<f32>(2)?), &taken, |y, taken| y + taken).map(drop)?;
                 r.later(verdict)
             })

@@ -61,7 +61,7 @@ fn what_moves_data_or_waits_cannot_be_recorded() {
         assert!(reason(&nested).contains("inside another recording"), "{nested}");
         let answer = device.record(|r| r.blas().nrm2(&r.input::<f64>(4)?)?.await_result()).unwrap_err();
         assert!(reason(&answer).contains("Recorder::later"), "{answer}");
-        let nothing = device.record(|r| r.later(r.blas().scal(1.0, r.operand::<f64>(4)?)?.split().1)).unwrap_err();
+        let nothing = device.record(|r| r.later(r.blas().scal(1.0, r.operand::<f64>(4)?)?.into_parts().1)).unwrap_err();
         assert_eq!(refused(&nothing).0, "pending");
         assert_eq!(holdings(&device), held);
     }

@@ -58,8 +58,8 @@ fn every_follower_of_work_that_died_with_the_device_says_that_the_device_died() 
     for _ in 0..20 {
         let device = suffering(FaultPlan::new().poison(4)).open().unwrap();
         let gate = Gate::default();
-        let ((x,), head) = gate.hold(&device, up(&device, [1.0f64])).split();
-        let ((x,), middle) = device.blas().scal(2.0, x).unwrap().split();
+        let ((x,), head) = gate.hold(&device, up(&device, [1.0f64])).into_parts();
+        let ((x,), middle) = device.blas().scal(2.0, x).unwrap().into_parts();
         let tail = device.download(&x).unwrap();
         suffer(&device); // operation 4
         let errors = [head.await_result().err(), middle.await_result().err(), tail.await_result().err()];

@@ -14,7 +14,7 @@ fn a_rebuild_lets_what_is_in_flight_end_first() {
     let device = host(2).open().unwrap();
     let gate = Gate::default();
     let x = gate.hold(&device, up(&device, [1.0f64])).into_output();
-    let ((x,), verdict) = map(&device, x, |x| x[0] = 5.0).split();
+    let ((x,), verdict) = map(&device, x, |x| x[0] = 5.0).into_parts();
     let read = device.download(&x).unwrap();
     let asleep = Asleep::default();
     std::thread::scope(|scope| {

@@ -5,6 +5,7 @@ mod any;
 mod assign;
 mod fronts;
 mod handles;
+mod in_flight;
 mod refusals;
 mod shown;
 mod views;

@@ -11,32 +11,32 @@ use windlass::{Tensor, TensorRef, Verdict, arrays::Combine};
 
 type X = DeviceBuffer<f32>;
 
+/// Work in flight of which only the wait tells whether it is right.
+type Judged = PendingDispatch<X, Verdict>;
+
 struct Particle {
     x: f32,
 }
 
-fn work_in_flight_is_no_operand(device: &Device, x: X, y: X) -> Result<()> {
-    let x = device.upload([1.0f32])?;
-    device.blas().dot(&x, &y)?; //~ work in flight gives its buffer by `.await_result()?`, or at once by `.into_output()`
+fn work_with_a_verdict_is_no_operand(device: &Device, pending: Judged, x: X, y: X) -> Result<()> {
+    device.blas().dot(&pending, &y)?; //~ work in flight is read as `&pending`, unless it has a verdict
     device.blas().dot(&y, x)?; //~ is no vector that a call can read elements of `f32` from
     Ok(())
 }
 
-fn nor_of_a_product(device: &Device, x: X, c: X) -> Result<()> {
-    let pending = device.upload([1.0f32])?;
-    device.blas().gemm(Gemm::new(1, 1, 1), &pending, &x, c)?; //~ work in flight gives its buffer by `.await_result()?`
+fn nor_of_a_product(device: &Device, pending: Judged, x: X, c: X) -> Result<()> {
+    device.blas().gemm(Gemm::new(1, 1, 1), &pending, &x, c)?; //~ then `.await_result()?` gives its buffer
     Ok(())
 }
 
-fn nor_what_is_written(device: &Device, a: X, x: X) -> Result<()> {
-    let pending = device.upload([1.0f32])?;
+fn nor_what_is_written(device: &Device, pending: Judged, a: X, x: X) -> Result<()> {
     device.blas().gemv(Gemv::new(1, 1), &a, &x, pending)?; //~ is no vector that a call can write elements of `f32` to
     Ok(())
 }
 
 fn nor_a_tensor(device: &Device, x: Tensor<f32>) -> Result<()> {
-    let pending = device.contiguous(&x)?;
-    device.show(&pending)?; //~ work in flight gives its tensor by `.await_result()?`
+    let pending = device.take(&x, &device.tensor([1], [0i64])?, 0)?;
+    device.show(&pending)?; //~ work in flight is read as `&pending`, unless it has a verdict
     device.show(x.slice(..1))?; //~ a view that can fail, such as `slice` or `reshape`, is taken out of its `Result` by `?`
     device.fill_part(x.transpose(), 1.0)?; //~ a view (`TensorRef`) is only read
     Ok(())
@@ -47,17 +47,15 @@ fn elements_without_an_order_have_no_largest_one(device: &Device, z: Tensor<Comp
     Ok(())
 }
 
-fn nor_kept(device: &Device, offsets: DeviceBuffer<i32>, columns: DeviceBuffer<i32>) -> Result<()> {
-    let values = device.upload([1.0f32])?;
+fn nor_kept(values: Judged, offsets: DeviceBuffer<i32>, columns: DeviceBuffer<i32>) -> Result<()> {
     // SAFETY: it does not compile.
     unsafe { Csr::assume_valid(1, 1, offsets, columns, values)? }; //~ expected a `GpuRef<_>` or a `DeviceBuffer<_>`, by value
     Ok(())
 }
 
-fn nor_read_by_a_kernel(device: &Device, kernel: Kernel, program: Program) -> Result<()> {
-    let pending = device.upload([1.0f32])?;
+fn nor_read_by_a_kernel(pending: Judged, kernel: Kernel, program: Program) -> Result<()> {
     // SAFETY: it does not compile.
-    unsafe { kernel.launch(LaunchConfig::for_elements(1)?, (&pending, 1.0f32))? }; //~ work in flight gives its buffer by `.await_result()?`
+    unsafe { kernel.launch(LaunchConfig::for_elements(1)?, (&pending, 1.0f32))? }; //~ work in flight counts as its buffer, unless it has a verdict
     program.replay((&pending,), ())?; //~ is no operand that a replay can read
     Ok(())
 }
@@ -76,7 +74,7 @@ fn one_type_of_elements(device: &Device, x: X, wide: DeviceBuffer<f64>, c: X) ->
 fn a_result_that_is_not_there_yet(device: &Device, x: X, a: X) -> Result<()> {
     device.blas().nrm2(&x)?.into_output(); //~ `f32` is not complete before the device is done
     device.download(&x)?.into_output(); //~ wait for it: `.await_result()?`
-    device.solver().lu(Matrix::new(1, 1), a)?.into_output(); //~ `.split()` gives the buffers of a factorization at once
+    device.solver().lu(Matrix::new(1, 1), a)?.into_output(); //~ `.into_parts()` gives the buffers of a factorization at once
     Ok(())
 }
 
@@ -95,7 +93,7 @@ fn what_only_the_wait_tells(device: &Device, (x, n, k, p): Tensors) -> Result<()
     device.repeat_each(&x, &n, 0, Some(3))?.into_output(); //~ this call has something left to report
     device.rng(1).poisson_each(&p)?.into_output(); //~ this call has something left to report
     device.rng(1).binomial_each(&k, &p)?.into_output(); //~ this call has something left to report
-    let (taken, verdict) = device.take(&x, &n, 0)?.split();
+    let (taken, verdict) = device.take(&x, &n, 0)?.into_parts();
     device.record(|r| Ok(drop(r.take(&x, &n, 0)?.into_output())))?; //~ this call has something left to report
     let taken: PendingDispatch<Tensor<f32>, Verdict> = device.take(&x, &n, 0)?;
     let all = [taken].map(|taken| taken.into_output()); //~ this call has something left to report
@@ -122,7 +120,7 @@ impl Op for Checked {
 }
 
 fn nor_of_an_operation_of_another_crate(device: &Device, x: X) -> Result<()> {
-    let ((x,), verdict) = device.dispatch(Checked, (), (x,))?.split();
+    let ((x,), verdict) = device.dispatch(Checked, (), (x,))?.into_parts();
     device.dispatch(Checked, (), (x,))?.into_output(); //~ this call has something left to report
     Ok(())
 }

@@ -136,9 +136,9 @@ fn what_a_routine_reads_and_writes_is_ordered_across_slots() {
     let device = standin::device(4);
     device.blas().warm().unwrap();
     driver.mode(Mode::Manual); // nothing completes, so each finds a slot of its own
-    let ((a,), _a) = device.fill(device.uninit::<f64>(6).unwrap(), 1.0).unwrap().split();
-    let ((x,), _x) = device.fill(device.uninit(3).unwrap(), 2.0).unwrap().split();
-    let ((y,), _y) = device.fill(device.uninit(2).unwrap(), 3.0).unwrap().split();
+    let ((a,), _a) = device.fill(device.uninit::<f64>(6).unwrap(), 1.0).unwrap().into_parts();
+    let ((x,), _x) = device.fill(device.uninit(3).unwrap(), 2.0).unwrap().into_parts();
+    let ((y,), _y) = device.fill(device.uninit(2).unwrap(), 3.0).unwrap().into_parts();
     let before = device.stats().forced_waits;
     let y = device.blas().gemv(Gemv::new(2, 3), &a, &x, y).unwrap().into_output();
     let a = device.blas().ger(Ger::new(2, 3), &y, &x, a).unwrap().into_output();

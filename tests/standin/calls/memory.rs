@@ -44,13 +44,13 @@ fn drop_and_ask_again() -> bool {
     let x = device.uninit::<f32>(1000).unwrap();
     let used = device.stats().bytes_used;
     // Its last work is still in flight when it is dropped, and what comes next follows it on the stream.
-    let (x, _first) = device.fill(x, 1.0).unwrap().split();
+    let (x, _first) = device.fill(x, 1.0).unwrap().into_parts();
     drop(x);
     let (y, calls) = driver.calls_in(|| device.uninit::<f32>(1000).unwrap());
     let had = calls == [STATE];
     assert_eq!(device.stats().bytes_used, used);
     assert!(device.download(&y).is_err(), "what was there before is not to be read");
-    let ((y,), _second) = device.fill(y, 2.0).unwrap().split();
+    let ((y,), _second) = device.fill(y, 2.0).unwrap().into_parts();
     let z = device.uninit::<f32>(500).unwrap();
     drop(z);
     let (z, calls) = driver.calls_in(|| device.uninit::<f32>(1000).unwrap());

@@ -29,7 +29,7 @@ fn device(slots: usize) -> Device {
 
 /// A sum that the housekeeping thread is not told of, so that it stays asleep: its verdict is kept.
 fn axpy(verdicts: &mut Verdicts, device: &Device, x: &DeviceBuffer<f32>, y: DeviceBuffer<f32>) -> DeviceBuffer<f32> {
-    let ((y,), verdict) = device.blas().axpy(1.0, x, y).expect("an addition").split();
+    let ((y,), verdict) = device.blas().axpy(1.0, x, y).expect("an addition").into_parts();
     verdicts.push(verdict);
     y
 }
@@ -151,8 +151,8 @@ fn a_wait_is_put_on_the_device_once_for_each_mark_and_never_for_work_known_to_be
     warm(&driver, &device);
     driver.mode(Mode::Manual);
     // While nothing completes, each finds a slot of its own.
-    let ((x,), _one) = device.fill(device.uninit(8).unwrap(), 1.0).unwrap().split();
-    let ((y,), _two) = device.fill(device.uninit(8).unwrap(), 2.0).unwrap().split();
+    let ((x,), _one) = device.fill(device.uninit(8).unwrap(), 1.0).unwrap().into_parts();
+    let ((y,), _two) = device.fill(device.uninit(8).unwrap(), 2.0).unwrap().into_parts();
     let (y, waits) = waits_of(&driver, &device, || axpy(&mut verdicts, &device, &x, y));
     assert_eq!(waits, 1, "x was written on another slot");
     let (y, waits) = waits_of(&driver, &device, || {

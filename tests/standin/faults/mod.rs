@@ -230,7 +230,7 @@ fn waiting_threads_on_every_gpu_are_answered() {
             .collect();
         let begun = &std::sync::Barrier::new(waiting.len() + 1);
         std::thread::scope(|scope| {
-            let wait = |pending: PendingDispatch<_>| {
+            let wait = |pending: PendingDispatch<windlass::DeviceBuffer<f32>>| {
                 begun.wait();
                 pending.await_result().map(drop)
             };

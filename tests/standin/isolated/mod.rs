@@ -381,8 +381,8 @@ fn an_operation_that_fails_before_it_begins_waits_for_nobody() {
     inside(test, &[("WINDLASS_STANDIN_MODE", "background")], || {
         let device = isolated().open().unwrap();
         let x = device.zeros::<u8>(1 << 20).unwrap();
-        let ((x,), endless) = device.dispatch(InPlace(Endless), (), (x,)).unwrap().split();
-        let (_, failing) = device.dispatch(Calls("cuInit".into()), (), (x,)).unwrap().split();
+        let ((x,), endless) = device.dispatch(InPlace(Endless), (), (x,)).unwrap().into_parts();
+        let (_, failing) = device.dispatch(Calls("cuInit".into()), (), (x,)).unwrap().into_parts();
         assert!(failing.await_timeout(LONG).expect("it waits for what came before").is_err());
         assert!(!endless.is_ready());
         system::signal(device.worker_pid().unwrap(), 9);

@@ -21,7 +21,7 @@ fn what_follows_a_call_that_blocks_is_enqueued_after_it_and_the_rest_passes() {
         let pending = device.dispatch(op, (), (x,)).unwrap();
         hold.await_arrival();
         assert!(!pending.is_ready() && !pending.wait_timeout(Duration::from_millis(5)));
-        let (x, verdict) = pending.split();
+        let (x, verdict) = pending.into_parts();
         // Read, written and read again behind it.
         let y = device.blas().axpy(10.0, &x.0, y).unwrap().into_output();
         let x = device.blas().scal(3.0, x.0).unwrap().into_output();

@@ -15,7 +15,7 @@ fn a_rebuild_waits_for_what_is_not_enqueued_and_a_deadline_changes_nothing() {
     let device = device(2);
     let x = up(&device, [1.0f32; 4]);
     let (op, hold) = AddOne::<BLOCKING>::held();
-    let (x, verdict) = device.dispatch(op, (), (x,)).unwrap().split();
+    let (x, verdict) = device.dispatch(op, (), (x,)).unwrap().into_parts();
     hold.await_arrival();
     let behind = device.blas().scal(2.0, x.0).unwrap();
     let error = device.rebuild(Duration::from_millis(20)).unwrap_err();
@@ -82,7 +82,7 @@ fn pendings_and_buffers_that_are_dropped_change_nothing() {
         let base = (up(&device, [1.0f32; 4]), device.synchronize(LONG).unwrap()).0;
         let held = device.stats().allocations;
         let (op, hold) = AddOne::<BLOCKING>::held();
-        let (x, verdict) = device.dispatch(op, (), (up(&device, [1.0f32; 4]),)).unwrap().split();
+        let (x, verdict) = device.dispatch(op, (), (up(&device, [1.0f32; 4]),)).unwrap().into_parts();
         hold.await_arrival();
         let reader = device.blas().axpy(1.0, &x.0, up(&device, [0.0f32; 4])).unwrap();
         drop(x);
@@ -109,7 +109,7 @@ fn a_device_that_is_dropped_ends_when_its_late_work_has() {
     let log = Arc::new(Log::default());
     let device = device(2);
     let (op, hold) = AddOne::<BLOCKING>::held();
-    let (x, verdict) = device.dispatch(op, (), (up(&device, [1.0f32; 4]),)).unwrap().split();
+    let (x, verdict) = device.dispatch(op, (), (up(&device, [1.0f32; 4]),)).unwrap().into_parts();
     hold.await_arrival();
     let x = device.dispatch(prepared(Plan::new(7, &log)), (), x).unwrap().into_output();
     let data = device.download(&x).unwrap();

@@ -34,7 +34,7 @@ fn a_failure_flows_along_data_and_what_overwrites_heals() {
         let device = device(2);
         let [x, y, z] = [1.0f32, 10.0, 100.0].map(|value| up(&device, [value; 4]));
         let (pending, hold) = failing(&device, x, trouble);
-        let (x, verdict) = pending.split();
+        let (x, verdict) = pending.into_parts();
         let reader = device.blas().axpy(1.0, &x.0, y).unwrap();
         let updated = device.blas().scal(2.0, x.0).unwrap();
         hold.go_on();
@@ -121,7 +121,7 @@ fn a_failed_reader_is_nothing_to_the_next_writer() {
     let device = device(2);
     let (x, y) = (up(&device, [1.0f32; 4]), up(&device, [1.0f32; 4]));
     let (pending, hold) = failing(&device, y, TROUBLES[0]);
-    let (y, verdict) = pending.split();
+    let (y, verdict) = pending.into_parts();
     let reads_both = device.blas().axpy(1.0, &x, y.0).unwrap();
     let x = device.blas().scal(3.0, x).unwrap(); // behind a reader that will fail
     hold.go_on();
@@ -137,7 +137,7 @@ fn a_window_that_is_overwritten_leaves_the_rest_failed() {
     let driver = session();
     let device = device(2);
     let (pending, hold) = failing(&device, up(&device, [1.0f32; 8]), TROUBLES[0]);
-    let (x, verdict) = pending.split();
+    let (x, verdict) = pending.into_parts();
     let x = device.fill(x.0.narrow(0..4).unwrap(), 2.0).unwrap();
     hold.go_on();
     assert!(verdict.await_result().is_err());
@@ -169,7 +169,7 @@ fn a_late_operation_behind_an_endless_kernel_is_enqueued_and_not_waited_for() {
     let (op, hold) = AddOne::<BLOCKING>::held();
     let late = device.dispatch(op, (), (x,)).unwrap();
     hold.go_on();
-    let (x, verdict) = late.split();
+    let (x, verdict) = late.into_parts();
     let last = device.blas().scal(2.0, x.0).unwrap();
     assert!(!verdict.is_ready() && !last.is_ready());
     driver.release();

@@ -45,7 +45,7 @@ fn a_launch_is_one_look_at_the_context_the_launch_and_one_record() {
         settle(&driver);
         let (pending, calls) = driver.calls_in(|| add_one.launch(config(), (x, Len)).unwrap());
         assert!(turn < 2 || calls == [GET, STATE, LAUNCH, RECORD], "{calls:?}");
-        let ((next,), verdict) = pending.split();
+        let ((next,), verdict) = pending.into_parts();
         (x, _) = (next, verdicts.push(verdict));
         settle(&driver);
         let plain = Plain([0u32; 3]);
@@ -53,7 +53,7 @@ fn a_launch_is_one_look_at_the_context_the_launch_and_one_record() {
         // SAFETY: one element each.
         let (pending, calls) = driver.calls_in(|| unsafe { sixteen.launch(config(), args) }.unwrap());
         assert!(turn < 2 || calls == [GET, STATE, LAUNCH, RECORD], "{calls:?}");
-        let (written, verdict) = pending.split();
+        let (written, verdict) = pending.into_parts();
         verdicts.push(verdict);
         (sum, index) = written.downcast::<(DeviceBuffer<f64>, DeviceBuffer<u32>)>().unwrap();
     }
@@ -211,7 +211,7 @@ fn an_access_to_a_variable_waits_for_launches_elsewhere_and_launches_do_not_wait
     let mut buffers = buffers.into_iter();
     let among_themselves = waits(&mut || {
         let x = buffers.next().unwrap();
-        let (first, verdict) = scale.launch(config(), (x, Len)).unwrap().split();
+        let (first, verdict) = scale.launch(config(), (x, Len)).unwrap().into_parts();
         let x = buffers.next().unwrap();
         outputs.extend([first.0, scale.launch(config(), (x, Len)).unwrap().into_output()]);
         drop(verdict); // only now is the housekeeping called, which looks at the slots

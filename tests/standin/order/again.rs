@@ -18,7 +18,7 @@ fn open(slots: usize) -> (Session, Device) {
 }
 
 fn filled(device: &Device, x: DeviceBuffer<f32>, value: f32) -> DeviceBuffer<f32> {
-    let ((x,), _verdict) = device.fill(x, value).unwrap().split();
+    let ((x,), _verdict) = device.fill(x, value).unwrap().into_parts();
     x
 }
 
@@ -44,7 +44,7 @@ fn use_again_elsewhere() -> bool {
     driver.mode(Mode::Manual);
     let w = filled(&device, w, 3.0);
     // Where `w` was filled.
-    let x = device.copy(&w, x).unwrap().split().0.0;
+    let x = device.copy(&w, x).unwrap().into_parts().0.0;
     let (op, hold) = Launch::held(c"add_one_f32");
     let (y, w, had) = std::thread::scope(|scope| {
         let (device, w) = (&device, w);

@@ -172,7 +172,7 @@ fn factors_and_solutions_are_enqueued_and_wait_for_nothing() {
     let solver = device.solver();
     let pending = solver.lu(shape(), a).unwrap();
     assert!(!pending.is_ready());
-    let ((factors, pivots, info), verdict) = pending.split();
+    let ((factors, pivots, info), verdict) = pending.into_parts();
     let lu = windlass::solver::Lu::from_parts(shape(), factors, pivots, info);
     let x = lu.solve(&solver, Transpose::No, Matrix::new(3, 1), b).unwrap();
     let other = solver.cholesky(Uplo::Lower, shape(), c).unwrap();

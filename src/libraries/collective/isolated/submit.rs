@@ -90,7 +90,7 @@ pub(super) fn send<T: Element>(
         match device.going_on().dispatch(op(rank), (&part.inputs,), part.outputs) {
             Ok(pending) => {
                 team.submitted.store(sequence, Ordering::Relaxed);
-                let ((outputs, _), host) = pending.split();
+                let ((outputs, _), host) = pending.into_parts();
                 tasks.extend(host.into_task());
                 back.push(outputs);
             }

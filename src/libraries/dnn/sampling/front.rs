@@ -94,7 +94,8 @@ pub(super) fn corners<T: SoftmaxElement>(
     let mut buffers = AnyBuffers::default();
     buffers.push(dnn.device.uninit::<i64>(layout.len())?.into());
     buffers.push(dnn.device.uninit::<T::Wide>(layout.len())?.into());
-    let made = made_any(&dnn.device, recorded, &reads, buffers, &layout)?.retype(|buffers: AnyBuffers| {
+    let made = made_any(&dnn.device, recorded, &reads, buffers, &layout)?;
+    let made = made.retype::<(Tensor<i64>, Tensor<T::Wide>), _>(|buffers: AnyBuffers| {
         let mut buffers = buffers.into_iter();
         let tensors = (tied::<i64>(buffers.next(), &extents), tied::<T::Wide>(buffers.next(), &extents));
         Ok::<_, Error>((tensors.0.map_err(Error::from)?, tensors.1.map_err(Error::from)?))

@@ -2,6 +2,7 @@
 
 use super::{Open, Raw, Symbol};
 use crate::core::buffer::{AnyBuffer, AnyBuffers};
+use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use crate::core::error::Result;
 use crate::core::op::{Bufs, Immediate, Output};
@@ -100,7 +101,7 @@ symbols! {
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
 }
 
-macro_rules! outputs { ($(($($t:ident),*))*) => { $(
+macro_rules! outputs { ($(($($t:ident $k:tt),*))*) => { $(
     impl<$($t: Element),*> Output for ($(Tensor<$t>,)*) {
         type Writes = ($(Strided<$t>,)*);
         type Host = ();
@@ -111,6 +112,24 @@ macro_rules! outputs { ($(($($t:ident),*))*) => { $(
     impl<$($t: Element),*> Immediate for ($(Tensor<$t>,)*) {
         fn assemble(tensors: Self) -> Self {
             tensors
+        }
+    }
+    impl<$($t: Element),*> PendingDispatch<($(Tensor<$t>,)*)> {
+        /// A pending of each tensor, of one dispatch: they are ready together, and each may be waited for, read or moved on by
+        /// itself.
+        ///
+        /// ```
+        /// # fn main() -> Result<(), windlass::Error> {
+        /// let device = windlass::Device::host()?;
+        /// let x = device.tensor([2], [1.0, 4.0])?;
+        /// let (root, square) = device.map(&x, |x| (x.sqrt(), x * x))?.each();
+        /// let sum = (&root + &square).eval(&device)?; // nothing waits
+        /// assert_eq!(device.to_vec(&sum)?, [2.0, 18.0]);
+        /// # Ok(()) }
+        /// ```
+        pub fn each(self) -> ($(PendingDispatch<Tensor<$t>>,)*) {
+            let (tensors, each) = self.into_each();
+            ($(each.of((tensors.$k,)),)*)
         }
     }
     impl<$($t: Element),*> sealed::Outputs for ($(Symbol<$t>,)*) {
@@ -127,4 +146,4 @@ macro_rules! outputs { ($(($($t:ident),*))*) => { $(
     }
     impl<$($t: Element),*> Outputs for ($(Symbol<$t>,)*) {}
 )* } }
-outputs! { (A, B)(A, B, C)(A, B, C, D) }
+outputs! { (A 0, B 1)(A 0, B 1, C 2)(A 0, B 1, C 2, D 3) }

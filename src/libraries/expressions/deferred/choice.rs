@@ -1,6 +1,7 @@
 //! The two values of a `select`, of which the first that has a type gives it to the other.
 
 use super::{Deferred, Term};
+use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::truth::Bool;
 use crate::device::tensor::{Tensor, TensorRef};
@@ -44,6 +45,8 @@ macro_rules! typed { ($([$($g:tt)*] $t:ty;)*) => { $(
 )* } }
 typed! {
     [] &'a Tensor<T>;
+    [] &'a PendingDispatch<Tensor<T>>;
+    [] PendingDispatch<Tensor<T>>;
     ['b,] &'a TensorRef<'b, T>;
     [] TensorRef<'a, T>;
     [] Deferred<'a, T>;

@@ -197,6 +197,18 @@ impl<'a, T: Element> From<TensorRef<'a, T>> for Term<'a, T> {
     }
 }
 
+impl<'a, T: Element> From<&'a PendingDispatch<Tensor<T>>> for Term<'a, T> {
+    fn from(pending: &'a PendingDispatch<Tensor<T>>) -> Self {
+        Deferred::from_view(pending.view()).into()
+    }
+}
+
+impl<T: Element> From<PendingDispatch<Tensor<T>>> for Term<'_, T> {
+    fn from(pending: PendingDispatch<Tensor<T>>) -> Self {
+        Deferred::from_view(pending.share()).into()
+    }
+}
+
 macro_rules! numbers { ($($t:ty),*) => { $(
     impl<T> From<$t> for Term<'_, T> {
         fn from(value: $t) -> Self {

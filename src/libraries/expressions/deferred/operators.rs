@@ -1,6 +1,7 @@
 //! The operators of tensors, views and expressions.
 
 use super::{Deferred, Term};
+use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::device::tensor::{Tensor, TensorRef};
 use crate::libraries::expressions::ir::{Binary, Op, Unary};
@@ -21,6 +22,17 @@ macro_rules! binary_operators { ($($trait:ident $method:ident $op:ident;)*) => {
     binary_operators!(@ $trait $method $op; [] TensorRef<'a, T>, |x| Deferred::from_view(x));
     binary_operators!(@ $trait $method $op; [] Deferred<'a, T>, |x| x);
     binary_operators!(@ $trait $method $op; ['b,] &'b Deferred<'a, T>, |x| x.clone());
+    binary_operators!(@ $trait $method $op; [] &'a PendingDispatch<Tensor<T>>, |x| Deferred::from_view(x.view()));
+    by_value! { $trait $method $op;
+        ['a,] &'a Tensor<T>, 'a;
+        ['a, 'b,] &'a TensorRef<'b, T>, 'a;
+        ['a,] TensorRef<'a, T>, 'a;
+        ['a,] Deferred<'a, T>, 'a;
+        ['a, 'b,] &'b Deferred<'a, T>, 'a;
+        ['a,] &'a PendingDispatch<Tensor<T>>, 'a;
+        [] PendingDispatch<Tensor<T>>, 'static;
+        [] i32, 'static; [] f64, 'static; [] Complex<f32>, 'static; [] Complex<f64>, 'static;
+    }
     from_the_left!($trait $method $op: i32, f64, Complex<f32>, Complex<f64>);
 )* };
 (@ $trait:ident $method:ident $op:ident; [$($lifetime:tt)*] $t:ty, |$x:ident| $deferred:expr) => {
@@ -33,6 +45,16 @@ macro_rules! binary_operators { ($($trait:ident $method:ident $op:ident;)*) => {
     }
 } }
 
+// A pending by value has no lifetime that its right side could share: so the right sides are listed.
+macro_rules! by_value { ($trait:ident $method:ident $op:ident; $([$($lifetime:tt)*] $r:ty, $of:lifetime;)*) => { $(
+    impl<$($lifetime)* T: Element> ops::$trait<$r> for PendingDispatch<Tensor<T>> {
+        type Output = Deferred<$of, T>;
+        fn $method(self, other: $r) -> Deferred<$of, T> {
+            binary(Binary::$op, Deferred::from_view(self.share()), Term::<$of, T>::from(other))
+        }
+    }
+)* } }
+
 // As for symbols: one type of integers and one of floating point, so that the compiler knows the type of a literal.
 macro_rules! from_the_left { ($trait:ident $method:ident $op:ident: $($n:ty),*) => { $(
     from_the_left!(@ $trait $method $op $n; [] &'a Tensor<T>, |x| Deferred::from_view(x.view()));
@@ -40,6 +62,13 @@ macro_rules! from_the_left { ($trait:ident $method:ident $op:ident: $($n:ty),*) 
     from_the_left!(@ $trait $method $op $n; [] TensorRef<'a, T>, |x| Deferred::from_view(x));
     from_the_left!(@ $trait $method $op $n; [] Deferred<'a, T>, |x| x);
     from_the_left!(@ $trait $method $op $n; ['b,] &'b Deferred<'a, T>, |x| x.clone());
+    from_the_left!(@ $trait $method $op $n; [] &'a PendingDispatch<Tensor<T>>, |x| Deferred::from_view(x.view()));
+    impl<T: Element> ops::$trait<PendingDispatch<Tensor<T>>> for $n {
+        type Output = Deferred<'static, T>;
+        fn $method(self, other: PendingDispatch<Tensor<T>>) -> Deferred<'static, T> {
+            ops::$trait::$method(self, other.share())
+        }
+    }
 )* };
 (@ $trait:ident $method:ident $op:ident $n:ty; [$($lifetime:tt)*] $t:ty, |$x:ident| $deferred:expr) => {
     impl<'a, $($lifetime)* T: Element> ops::$trait<$t> for $n {
@@ -71,6 +100,13 @@ macro_rules! unary_operators { ($($trait:ident $method:ident $op:ident;)*) => { 
     unary_operators!(@ $trait $method $op; [] TensorRef<'a, T>, |x| Deferred::from_view(x));
     unary_operators!(@ $trait $method $op; [] Deferred<'a, T>, |x| x);
     unary_operators!(@ $trait $method $op; ['b,] &'b Deferred<'a, T>, |x| x.clone());
+    unary_operators!(@ $trait $method $op; [] &'a PendingDispatch<Tensor<T>>, |x| Deferred::from_view(x.view()));
+    impl<T: Element> ops::$trait for PendingDispatch<Tensor<T>> {
+        type Output = Deferred<'static, T>;
+        fn $method(self) -> Deferred<'static, T> {
+            ops::$trait::$method(self.share())
+        }
+    }
 )* };
 (@ $trait:ident $method:ident $op:ident; [$($lifetime:tt)*] $t:ty, |$x:ident| $deferred:expr) => {
     impl<'a, $($lifetime)* T: Element> ops::$trait for $t {

@@ -51,7 +51,10 @@ pub(super) struct Step<'a> {
     name: &'static str,
     /// Its operands are places in `operands`.
     op: Op,
-    operands: SmallVec<[Link<'a>; 3]>,
+    ///
+    /// An array, which may be taken for one of a shorter lifetime (a `SmallVec` may not): so what stands on nothing borrowed meets
+    /// what does.
+    operands: [Option<Link<'a>>; 3],
     /// The type that numbers take; else that of the first operand that has one.
     partner: Option<DType>,
     /// The type of an operation that chooses it.
@@ -65,7 +68,8 @@ impl<'a> Step<'a> {
         (partner, chosen): (Option<DType>, Option<DType>),
         op: Op,
     ) -> Link<'a> {
-        let operands = operands.into_iter().collect();
+        let mut all = operands.into_iter();
+        let operands = [all.next(), all.next(), all.next()];
         Link::Step(Arc::new(Step { name, op, operands, partner, chosen }))
     }
 }
@@ -73,12 +77,12 @@ impl<'a> Step<'a> {
 /// A long chain is taken apart in a loop, not by calls of calls.
 impl Drop for Step<'_> {
     fn drop(&mut self) {
-        let mut left = std::mem::take(&mut self.operands);
+        let mut left: SmallVec<[_; 3]> = std::mem::take(&mut self.operands).into_iter().flatten().collect();
         while let Some(link) = left.pop() {
             if let Link::Step(step) = link
                 && let Some(mut step) = Arc::into_inner(step)
             {
-                left.append(&mut step.operands);
+                left.extend(std::mem::take(&mut step.operands).into_iter().flatten());
             }
         }
     }
@@ -119,7 +123,7 @@ impl<'a> Tape<'a> {
                 continue;
             }
             left.push((step, true));
-            left.extend(step.operands.iter().rev().filter_map(|link| match link {
+            left.extend(step.operands.iter().flatten().rev().filter_map(|link| match link {
                 Link::Step(step) => Some((step, false)),
                 _ => None,
             }));
@@ -129,7 +133,7 @@ impl<'a> Tape<'a> {
     /// Records one step, whose operands are.
     fn step(&mut self, step: &Step<'a>) -> Option<Id> {
         let mut raws: SmallVec<[RawOperand; 3]> = SmallVec::new();
-        for link in &step.operands {
+        for link in step.operands.iter().flatten() {
             raws.push(match link {
                 Link::Number(scalar) => RawOperand::Parameter(*scalar),
                 link => RawOperand::node(self.known(link)?),

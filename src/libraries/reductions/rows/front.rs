@@ -69,10 +69,10 @@ pub(in crate::libraries) fn submit<T: Element, S: Element>(
     let reduced: AnyIns<'_> = reads.iter().map(|(read, _)| *read).collect();
     let pending = device.dispatch(reduce, reduced, [results.into()].into_iter().collect());
     let pending = pending.map_err(Rejected::into_error)?;
-    let pending = pending.retype(|buffers: AnyBuffers| {
+    let pending = pending.retype::<Tensor<S>, _>(|buffers: AnyBuffers| {
         tensor::<S>(&mut buffers.into_iter(), stats).map(|results| (results,)).ok_or_else(lost)
     })?;
-    let results: Tensor<S> = pending.into_output();
+    let results = pending.into_output();
     let made = {
         let view = results.view();
         let (read, layout) = view.operand()?;

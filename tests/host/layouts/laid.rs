@@ -1,0 +1,186 @@
+//! Operands laid out in memory, and how a call is told of it.
+
+use windlass::blas::{Vector, VectorMut};
+use windlass::tensor::{AxisSlice, Layout};
+use windlass::{Complex, Device, DeviceBuffer, Error, In, Order, Result, Tensor};
+
+/// The layouts by their names. Each is made of a larger one by views, so that it lies in its memory.
+pub(super) const LAYINGS: [(&str, fn(&[usize]) -> Layout); 7] = [
+    ("row-major", |extents| Layout::row_major(extents).unwrap()),
+    ("column-major", |extents| Layout::column_major(extents).unwrap()),
+    // The last two axes of wider rows, swapped.
+    ("transposed", |extents| match extents {
+        [batch @ .., rows, cols] => {
+            let wide = Layout::row_major([batch, &[*cols, rows + 2]].concat()).unwrap();
+            wide.slice((AxisSlice::Rest, ..*rows)).unwrap().swap_axes(-1, -2).unwrap()
+        }
+        _ => Layout::column_major(extents).unwrap(),
+    }),
+    // Every second element of the last axis.
+    ("strided", |extents| {
+        let wide = widened(extents, |last| 2 * last);
+        wide.slice((AxisSlice::Rest, AxisSlice::from(..).step(2))).unwrap()
+    }),
+    ("flipped", |extents| Layout::row_major(extents).unwrap().flip(0).unwrap()),
+    // Behind the beginning of its memory, in wider rows.
+    ("offset", |extents| {
+        let last = extents.last().copied().unwrap_or(1);
+        widened(extents, |last| last + 3).slice((AxisSlice::Rest, 2..2 + last)).unwrap()
+    }),
+    ("broadcast", |extents| Layout::row_major(&extents[1..]).unwrap().broadcast(extents).unwrap()),
+];
+
+fn widened(extents: &[usize], wider: impl Fn(usize) -> usize) -> Layout {
+    let mut all = extents.to_vec();
+    if let Some(last) = all.last_mut() {
+        *last = wider(*last);
+    }
+    Layout::row_major(all).unwrap()
+}
+
+/// Memory, and where an operand lies in it.
+#[derive(Clone)]
+pub(super) struct Laid {
+    pub(super) memory: Vec<f64>,
+    pub(super) layout: Layout,
+}
+
+/// The elements of an operand in order, and their extents: what the loops read.
+pub(super) struct Array {
+    pub(super) extents: Vec<usize>,
+    pub(super) elements: Vec<f64>,
+}
+
+impl Array {
+    /// The element at these indices.
+    pub(super) fn at(&self, indices: &[usize]) -> f64 {
+        assert_eq!(indices.len(), self.extents.len());
+        self.elements[self.extents.iter().zip(indices).fold(0, |place, (n, i)| place * n + i)]
+    }
+}
+
+/// What `f` gives for all indices below the extents, the last axis fastest.
+pub(super) fn each(extents: &[usize], mut f: impl FnMut(&[usize]) -> f64) -> Vec<f64> {
+    let count: usize = extents.iter().product();
+    let mut indices = vec![0; extents.len()];
+    let mut all = Vec::with_capacity(count);
+    for _ in 0..count {
+        all.push(f(&indices));
+        for (i, n) in indices.iter_mut().zip(extents).rev() {
+            *i = (*i + 1) % n;
+            if *i > 0 {
+                break;
+            }
+        }
+    }
+    all
+}
+
+impl Laid {
+    /// An operand of these elements. Beside them is `gap`.
+    pub(super) fn new(layout: Layout, gap: f64, element: impl Fn(&[usize]) -> f64) -> Self {
+        let end = layout.reach().map_or(0, |(_, last)| last + 1);
+        let mut memory = vec![gap; end + 2];
+        each(layout.extents(), |indices| {
+            memory[place(&layout, indices)] = element(indices);
+            0.0
+        });
+        Laid { memory, layout }
+    }
+
+    pub(super) fn array(&self) -> Array {
+        let extents = self.layout.extents().to_vec();
+        let elements = each(&extents, |indices| self.memory[place(&self.layout, indices)]);
+        Array { extents, elements }
+    }
+
+    /// The memory after these elements were written.
+    pub(super) fn written(&self, elements: &[f64]) -> Vec<f64> {
+        let (mut memory, mut elements) = (self.memory.clone(), elements.iter());
+        each(self.layout.extents(), |indices| {
+            memory[place(&self.layout, indices)] = *elements.next().expect("as many as the operand has");
+            0.0
+        });
+        memory
+    }
+
+    pub(super) fn tensor(&self, device: &Device) -> Tensor<f64> {
+        let whole = device.tensor([self.memory.len()], &self.memory).unwrap();
+        whole.with_layout(self.layout.clone()).unwrap()
+    }
+
+    /// As complex numbers: their imaginary parts are the elements of their places.
+    pub(super) fn complex(&self, device: &Device) -> Tensor<Complex<f64>> {
+        let memory: Vec<_> = self.memory.iter().map(|x| Complex::new(*x, *x * 0.5)).collect();
+        device.tensor([memory.len()], memory).unwrap().with_layout(self.layout.clone()).unwrap()
+    }
+
+    pub(super) fn buffer(&self, device: &Device) -> DeviceBuffer<f64> {
+        device.buffer(&self.memory[..]).unwrap()
+    }
+
+    /// Where the operand begins and ends in its memory.
+    pub(super) fn span(&self) -> std::ops::Range<usize> {
+        self.layout.reach().map_or(0..0, |(first, last)| first..last + 1)
+    }
+
+    /// Elements, and the increment of a vector of one axis.
+    fn increment(&self) -> Result<(usize, isize)> {
+        match (self.layout.extents(), self.layout.strides()) {
+            ([n], _) if *n <= 1 => Ok((*n, 1)),
+            ([n], [step]) if *step != 0 => Ok((*n, *step)),
+            _ => Err(Error::unsupported(super::NO_INCREMENT)),
+        }
+    }
+
+    /// A vector that is read.
+    pub(super) fn vector<'b>(&self, buffer: &'b DeviceBuffer<f64>) -> Result<Vector<'b, f64>> {
+        let (n, inc) = self.increment()?;
+        Ok(buffer.slice(self.span())?.strided(n, inc))
+    }
+
+    /// A vector that is written.
+    pub(super) fn vector_mut(&self, device: &Device) -> Result<VectorMut<f64>> {
+        let (n, inc) = self.increment()?;
+        Ok(self.buffer(device).narrow(self.span())?.into_strided(n, inc))
+    }
+
+    /// For the calls for which a negative increment is an empty vector.
+    pub(super) fn forwards(&self) -> Result<()> {
+        match self.increment()? {
+            (_, inc) if inc < 0 => Err(Error::unsupported(super::NO_INCREMENT)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Order and leading dimension of a matrix; if both orders are possible, `wanted`.
+    pub(super) fn matrix(&self, wanted: Order) -> Result<(Order, usize)> {
+        let ([rows, cols], [down, right]) = (self.layout.extents(), self.layout.strides()) else {
+            panic!("{:?} is no matrix", self.layout);
+        };
+        let lines = |line: usize, lines: usize, inner: isize, outer: isize| {
+            let least = line.max(1);
+            let outer = if lines <= 1 { least } else { usize::try_from(outer).ok()? };
+            ((inner == 1 || line <= 1) && outer >= least).then_some(outer)
+        };
+        let by_rows = lines(*cols, *rows, *right, *down).map(|ld| (Order::Row, ld));
+        let by_columns = lines(*rows, *cols, *down, *right).map(|ld| (Order::Column, ld));
+        let found = if wanted == Order::Row { by_rows.or(by_columns) } else { by_columns.or(by_rows) };
+        found.ok_or_else(|| Error::unsupported(super::NO_LEADING))
+    }
+
+    /// The part of the buffer in which the operand lies.
+    pub(super) fn part<'b>(&self, buffer: &'b DeviceBuffer<f64>) -> Result<In<'b, f64>> {
+        buffer.slice(self.span())
+    }
+
+    /// The same, to be written.
+    pub(super) fn part_mut(&self, device: &Device) -> Result<DeviceBuffer<f64>> {
+        Ok(self.buffer(device).narrow(self.span())?)
+    }
+}
+
+fn place(layout: &Layout, indices: &[usize]) -> usize {
+    let moved: isize = layout.strides().iter().zip(indices).map(|(step, i)| step * *i as isize).sum();
+    usize::try_from(layout.offset() as isize + moved).unwrap()
+}
