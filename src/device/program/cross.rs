@@ -18,8 +18,9 @@ use crate::core::trace::OpInfo;
 use crate::device::worker::Modules;
 use crate::engines::dispatch::Call;
 use crate::engines::op::Facts;
+use crate::engines::op::OpCode;
 use crate::engines::tape::Step;
-use crate::engines::worker::{OpCode, With};
+use crate::engines::worker::With;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 

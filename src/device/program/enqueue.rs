@@ -57,7 +57,8 @@ impl Plan {
         let steps = self.steps.get(part(self.steps.len())).unwrap_or_default();
         for (node, step) in nodes.iter().zip(steps) {
             let answer = node.answer.map(|index| answers + (index * size_of::<Cell>()) as u64);
-            let outcome = queue.step(node.facts.raw_bytes, answer, node.plans.clone(), &mut |queue| step.half(queue));
+            let outcome = queue
+                .step(node.facts.raw_bytes, answer, node.plans.clone(), &mut |queue| step.half(queue.lend().untyped()));
             outcome.map_err(|error: Error| error.in_op(node.info.op, node.info.library))?;
         }
         Ok(())

@@ -18,9 +18,10 @@ use crate::core::op::contained;
 use crate::device::Device;
 use crate::device::worker::Modules;
 use crate::device::worker::with_named;
+use crate::engines::op::OpCode;
 use crate::engines::tape::not_recordable;
 use crate::engines::worker::executable;
-use crate::engines::worker::{OpCode, with_handler};
+use crate::engines::worker::with_handler;
 use smallvec::SmallVec;
 use std::path::Path;
 

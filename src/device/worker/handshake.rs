@@ -9,13 +9,13 @@ use crate::core::sync::{Arc, Mutex};
 use crate::device::supervisor::RestartPolicy;
 use crate::device::{Device, DeviceBuilder};
 use crate::engines::worker::child::Handlers;
-use crate::engines::worker::child::{Outlet, REFUSED};
-use crate::engines::worker::child::{inherited, program};
 use crate::engines::worker::parent::other_version;
 use crate::engines::worker::shared::Answers;
 use crate::engines::worker::shared::layout;
 use crate::engines::worker::shared::message;
 use crate::engines::worker::shared::{DeviceOrder, Hello, MAGIC, Message, PROTOCOL};
+use crate::engines::worker::shared::{Outlet, REFUSED};
+use crate::engines::worker::shared::{inherited, program};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 

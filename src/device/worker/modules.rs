@@ -167,7 +167,7 @@ impl Modules {
             }
             Question::Limits => encoded(&core.code.inside(epoch, || core.code.limits(epoch))?),
             Question::Version(library) => {
-                crate::engines::worker::first_use(); // this may load the library
+                crate::engines::worker::shared::first_use::begin(); // this may load the library
                 encoded(&crate::device::library_here(library)?)
             }
             Question::Library { name, question } => {

@@ -1,7 +1,7 @@
 //! The start of a worker process.
 
 use crate::core::error::{Error, Result};
-use crate::engines::worker::child::{program, reply};
+use crate::engines::worker::shared::{program, reply};
 use rustix::fs::fstat;
 use std::ffi::OsStr;
 use std::io::Write as _;

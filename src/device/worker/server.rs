@@ -20,19 +20,19 @@ use crate::core::order::Completion;
 use crate::core::segment::Segment;
 use crate::core::sync::{Arc, Ordering};
 use crate::device::Device;
-use crate::engines::worker::child::{GARBLED, Outlet};
 use crate::engines::worker::child::{Handlers, run as run_op};
 use crate::engines::worker::shared::LANES;
 use crate::engines::worker::shared::Ring;
 use crate::engines::worker::shared::order;
 use crate::engines::worker::shared::turn;
 use crate::engines::worker::shared::{Alloc, Free, InjectedFault, Opened, Place, Run};
+use crate::engines::worker::shared::{GARBLED, Outlet};
 use crate::engines::worker::shared::{first_use, layout};
 use rustix::thread::futex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
-pub(crate) use crate::engines::worker::child::Reply;
+pub(crate) use crate::engines::worker::shared::Reply;
 
 /// The serving process.
 pub(crate) struct Server {

@@ -19,7 +19,7 @@ mod turn;
 mod under_lease;
 
 pub(crate) use across::{lease_each, turns};
-pub use enqueue::{Enqueue, StreamPtr};
+pub use enqueue::StreamPtr;
 pub use queue::EnqueueOn;
 pub(crate) use queue::{Keeps, Queue};
 pub(crate) use submit::DeviceOperands;

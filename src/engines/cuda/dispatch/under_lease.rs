@@ -192,7 +192,7 @@ fn half(
         let is_alone = others.is_empty();
         let mut others = Others { turns: &mut *others, input };
         let elsewhere: Option<&mut dyn OtherQueues> = if is_alone { None } else { Some(&mut others) };
-        s.call.half(&mut lead.queue(input, raw_bytes, elsewhere))
+        s.call.half(lead.queue(input, raw_bytes, elsewhere).untyped())
     };
     if let Err(error) = caught(&mut half) {
         return Some(error);

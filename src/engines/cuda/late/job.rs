@@ -176,7 +176,7 @@ impl Frame {
                 return Ok(());
             };
             self.await_phase(ends.first())?;
-            is_last = call.next(phase, &leg, &mut Make::new(&self.lead.epoch, &mut made))? == Next::Last;
+            is_last = call.next(phase, leg.landing(), &mut Make::new(&self.lead.epoch, &mut made))? == Next::Last;
             phase += 1;
         }
     }
