@@ -5,11 +5,13 @@
 
 use super::Later;
 use super::Program;
+use super::admit::Written;
 use super::cross::{ArrivedStep, Packed};
+use super::entry::{Entry, Operand, Part, Piece, Use};
 use super::operands::ReplayReads;
-use super::plan::{Plan, Use};
+use super::plan::Plan;
 use super::saved::{Elements, Saved, SavedPiece, SavedStep, SavedUse, unreadable};
-use super::tape::{Entry, Operand, Part, Piece, Tape, Written};
+use super::tape::Tape;
 use crate::core::buffer::AnyIns;
 use crate::core::dispatch::Conclude;
 use crate::core::element::DType;

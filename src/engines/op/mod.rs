@@ -27,7 +27,7 @@ pub use enqueue::Enqueue;
 pub(crate) use enqueue::QueueRef;
 #[cfg(target_os = "linux")]
 pub(crate) use facts::MARK;
-#[cfg(feature = "host")]
+#[cfg(all(feature = "precompiled", feature = "host", debug_assertions, not(test)))]
 pub(crate) use facts::host_half;
 pub(crate) use facts::{Facts, conclude};
 pub(crate) use memory::{OpMemory, StackOp, taken};
