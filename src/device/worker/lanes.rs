@@ -22,8 +22,8 @@ use crate::core::sync::{Arc, Ordering};
 use crate::engines::worker::child::run as run_op;
 use crate::engines::worker::shared::LANES;
 use crate::engines::worker::shared::Ring;
+use crate::engines::worker::shared::follows;
 use crate::engines::worker::shared::order;
-use crate::engines::worker::shared::turn;
 use crate::engines::worker::shared::{Alloc, Free, GARBLED, Opened, Place, Reply, Run};
 use crate::engines::worker::shared::{first_use, layout};
 use rustix::thread::futex;
@@ -204,7 +204,7 @@ impl Server {
     fn allocate(&self, wanted: (usize, usize, usize), freeing: &[u64]) -> Result<Arc<crate::core::buffer::Region>> {
         let began = self.began.get_or_init(|| Clock::SYSTEM.start());
         let serving = &Timing::standard().serving;
-        let mut freeing = freeing.iter().map(|word| turn::unpack(*word));
+        let mut freeing = freeing.iter().map(|word| follows::unpack(*word));
         loop {
             match self.device.region(wanted) {
                 Err(Error::OutOfMemory { .. }) if freeing.len() > 0 => {
