@@ -81,7 +81,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
 
     /// The number of the current phase of an op that is [`OpKind::Phased`](crate::OpKind::Phased), counted from 0.
     pub fn phase(&self) -> usize {
-        (**self).phase
+        self.phase
     }
 
     /// The place in device memory of a buffer that [`Op::next`](crate::Op::next) made. `index` is its number among
