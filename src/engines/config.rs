@@ -23,7 +23,7 @@ pub(crate) type OnOutOfMemory = Arc<dyn Fn(u64) -> bool + Send + Sync>;
 #[derive(Clone)]
 pub(crate) struct EngineConfig {
     /// The libraries of this build.
-    pub(crate) libraries: &'static [crate::engines::library::Entry],
+    pub(crate) libraries: &'static [crate::engines::ffi::Entry],
     pub(crate) kind: Kind,
     pub(crate) slots: usize,
     pub(crate) memory_limit: Option<u64>,

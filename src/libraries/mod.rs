@@ -72,7 +72,9 @@ crate::engines::library::libraries! {
     dnn, "dnn" => dnn::native::Cudnn;
     expressions, "expressions";
     fft, "fft" => fft::native::Cufft;
+    moves, "expressions";
     nvrtc + fill, "nvrtc" => nvrtc::native::NvrtcLibrary;
+    reductions, "expressions";
     rng, "rng";
     solver, "solver" => solver::native::Cusolver;
     sparse, "sparse" => sparse::native::Cusparse;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// For each floor, the number of folders in its largest circle. A circle that shrinks is written down here; none grows.
 const LARGEST: [(&str, usize); 6] =
-    [("system", 0), ("core", 4), ("numerics", 0), ("engines", 17), ("device", 7), ("libraries", 13)];
+    [("system", 0), ("core", 4), ("numerics", 0), ("engines", 10), ("device", 7), ("libraries", 9)];
 
 type Path = Vec<String>;
 

@@ -1,8 +1,8 @@
 //! The end of a dispatch.
 
-use crate::core::order::Runnable;
 #[cfg(target_os = "linux")]
-use crate::core::order::Turn;
+use crate::core::order::LaneOrder;
+use crate::core::order::Runnable;
 #[cfg(feature = "cuda")]
 use crate::core::order::{EventHandle, Late, Mark};
 use crate::core::sync::Arc;
@@ -21,7 +21,7 @@ pub(crate) enum Completion {
     Late(Arc<Late>),
     /// An order in a worker's lane: the worker has carried the order out. The work itself may not be done.
     #[cfg(target_os = "linux")]
-    Order(Turn),
+    Order(LaneOrder),
 }
 
 impl Completion {
@@ -35,7 +35,7 @@ impl Completion {
             #[cfg(feature = "cuda")]
             Completion::Late(late) => late.all(Mark::is_past),
             #[cfg(target_os = "linux")]
-            Completion::Order(turn) => turn.is_past(),
+            Completion::Order(order) => order.is_past(),
         }
     }
 
@@ -48,7 +48,7 @@ impl Completion {
             #[cfg(feature = "cuda")]
             Completion::Late(late) => late.all(Mark::is_past) && !late.has_failed(),
             #[cfg(target_os = "linux")]
-            Completion::Order(turn) => turn.is_past(),
+            Completion::Order(order) => order.is_past(),
         }
     }
 
@@ -104,7 +104,7 @@ impl Completion {
             #[cfg(feature = "cuda")]
             (Completion::Cuda(mark), Completion::Cuda(later)) => mark.renew(later),
             #[cfg(target_os = "linux")]
-            (Completion::Order(turn), Completion::Order(later)) => turn.renew(later),
+            (Completion::Order(order), Completion::Order(later)) => order.renew(later),
             _ => false,
         }
     }
@@ -123,7 +123,7 @@ impl Completion {
             #[cfg(feature = "cuda")]
             (Completion::Late(late), Completion::Late(other)) => Arc::ptr_eq(late, other),
             #[cfg(target_os = "linux")]
-            (Completion::Order(turn), Completion::Order(other)) => turn.renew(other),
+            (Completion::Order(order), Completion::Order(other)) => order.renew(other),
             #[cfg(any(feature = "cuda", target_os = "linux"))]
             _ => false,
         }

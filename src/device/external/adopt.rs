@@ -1,7 +1,7 @@
 //! Memory of others as a buffer.
 
 use super::ForeignStream;
-use super::meet::Way;
+use super::synchronize::First;
 use crate::core::buffer::{Allocation, AnyBuffer, DeviceBuffer, Home, InitState, Owner, Region};
 use crate::core::element::{DType, Element};
 use crate::core::epoch::Epoch;
@@ -98,7 +98,7 @@ impl Device {
         let buffer = AnyBuffer::whole(region, place.dtype);
         match stream {
             ForeignStream::Idle => Ok(buffer),
-            ForeignStream::Cuda(_) => Ok(self.meet(buffer, stream, Way::In)?),
+            ForeignStream::Cuda(_) => Ok(self.synchronize_with(buffer, stream, First::Foreign)?),
         }
     }
 

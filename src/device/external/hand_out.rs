@@ -1,7 +1,7 @@
 //! A buffer, for others to use for a while.
 
 use super::ForeignStream;
-use super::meet::Way;
+use super::synchronize::First;
 use crate::core::buffer::{AnyBuffer, DeviceBuffer};
 use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
@@ -28,7 +28,7 @@ impl Device {
         buffer: DeviceBuffer<T>,
         stream: ForeignStream,
     ) -> Result<HandedOut<T>, Rejected<DeviceBuffer<T>>> {
-        let buffer = self.meet(buffer.into(), stream, Way::Out).map_err(typed)?;
+        let buffer = self.synchronize_with(buffer.into(), stream, First::Ours).map_err(typed)?;
         match buffer.downcast() {
             Ok(buffer) => Ok(HandedOut { device: self.clone(), buffer }),
             Err(_) => Err(Error::library("internal error: elements of another type").into()),
@@ -63,7 +63,7 @@ impl<T: Element> HandedOut<T> {
         match stream {
             ForeignStream::Idle => Ok(self.buffer),
             ForeignStream::Cuda(_) => {
-                let buffer = self.device.meet(self.buffer.into(), stream, Way::In).map_err(typed)?;
+                let buffer = self.device.synchronize_with(self.buffer.into(), stream, First::Foreign).map_err(typed)?;
                 buffer.downcast().map_err(|_| Error::library("internal error: elements of another type").into())
             }
         }

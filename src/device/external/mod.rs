@@ -1,7 +1,7 @@
 //! Memory and streams of other libraries: their memory as buffers of ours, our buffers lent to them.
 //!
 //! ```text
-//! stream.rs     a stream of another library; meet.rs: the operation that makes it follow work of ours, or the other way round
+//! stream.rs     a stream of another library; synchronize.rs: the operation that makes it follow work of ours, or the other way round
 //! adopt.rs      memory of others as a buffer
 //! hand_out.rs   a buffer, for others to use for a while
 //! ```
@@ -15,12 +15,12 @@
 
 mod adopt;
 mod hand_out;
-mod meet;
 mod stream;
+mod synchronize;
 
 #[cfg(feature = "dlpack")]
 pub(crate) use adopt::Place;
 pub use hand_out::HandedOut;
-#[cfg(feature = "dlpack")]
-pub(crate) use meet::Way;
 pub use stream::{CudaStream, ForeignStream};
+#[cfg(feature = "dlpack")]
+pub(crate) use synchronize::First;

@@ -4,11 +4,26 @@
 //! nothing guarantees it, and the code that runs the steps relies on all of it.
 
 use super::covered::Covered;
-use super::plan::{Plan, Source, Use};
-use super::tape::{ALIGN, Entry, FIRST, Operand, Part, Piece, Written};
+use super::entry::{ALIGN, Entry, FIRST, Operand, Part, Piece, Source, Use};
 use crate::core::buffer::AnyBuffer;
 use crate::core::error::{Error, Result};
 use smallvec::SmallVec;
+
+/// The result of a recording.
+#[derive(Default)]
+pub(super) struct Written {
+    pub(super) pieces: Vec<Piece>,
+    pub(super) entries: Vec<Entry>,
+    /// Buffers of the device that its operations read.
+    pub(super) captured: Vec<AnyBuffer>,
+    pub(super) inputs: Vec<Operand>,
+    pub(super) operands: Vec<Operand>,
+    pub(super) answers: usize,
+    /// Where the next piece begins, counted from [`FIRST`].
+    pub(super) room: u64,
+    /// What the steps so far have written.
+    pub(super) covered: Covered,
+}
 
 #[cold]
 fn refused(index: usize, reason: impl Into<String>) -> Error {
@@ -16,19 +31,6 @@ fn refused(index: usize, reason: impl Into<String>) -> Error {
 }
 
 impl Written {
-    /// The memory of a program, to record a step again. All of it counts as written: a step that takes another's place
-    /// has the same operands.
-    pub(super) fn again(plan: &Plan, captured: Vec<AnyBuffer>) -> Self {
-        Written {
-            covered: Covered::whole(plan.pieces.iter().map(|piece| piece.bytes)),
-            pieces: plan.pieces.clone(),
-            inputs: plan.inputs.clone(),
-            operands: plan.operands.clone(),
-            captured,
-            ..Written::default()
-        }
-    }
-
     /// Names memory for a temporary.
     pub(super) fn temporary(&mut self, bytes: u64) -> Result<Piece> {
         self.piece(bytes, Part::Temporary, false)

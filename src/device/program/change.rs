@@ -1,11 +1,30 @@
 //! Other scalars and other buffers, without recording again.
 
-use super::tape::{Entry, Replaced, Written};
+use super::admit::Written;
+use super::covered::Covered;
+use super::entry::Entry;
+use super::plan::Plan;
+use super::tape::Replaced;
 use super::{Program, Recorder};
 use crate::core::buffer::{AnyBuffer, ReadableAny};
 use crate::core::error::{Error, Result};
 use crate::core::op::contained;
 use crate::core::sync::Arc;
+
+impl Written {
+    /// The memory of a program, to record a step again. All of it counts as written: a step that takes another's place
+    /// has the same operands.
+    fn again(plan: &Plan, captured: Vec<AnyBuffer>) -> Self {
+        Written {
+            covered: Covered::whole(plan.pieces.iter().map(|piece| piece.bytes)),
+            pieces: plan.pieces.clone(),
+            inputs: plan.inputs.clone(),
+            operands: plan.operands.clone(),
+            captured,
+            ..Written::default()
+        }
+    }
+}
 
 impl Program {
     /// The number of the first step with this label: see [`Device::labelled`](crate::Device::labelled).
@@ -82,7 +101,7 @@ impl Program {
         }
         #[cfg(feature = "cuda")]
         let plans =
-            !node.facts.prepared || node.plans.is_empty() || super::enqueue::plans_of(&entry.step)? == node.plans.len();
+            !node.facts.prepared || node.plans.is_empty() || super::prepare::plans_of(&entry.step)? == node.plans.len();
         #[cfg(not(feature = "cuda"))]
         let plans = true;
         if node.uses != entry.uses || node.answer.is_some() != entry.answer.is_some() || !plans {

@@ -1,6 +1,6 @@
 //! Which bytes of a recording's memory have been written.
 
-use super::plan::{Source, Use};
+use super::entry::{Source, Use};
 use std::collections::BTreeMap;
 
 /// What was written of each piece of memory.

@@ -4,9 +4,9 @@
 //! operation's own bytes, and where its operands lie among those of a replay. A replay is then one small order that
 //! names the program.
 
+use super::entry::{ALIGN, Operand};
 use super::plan::{Node, Place, Plan, Shape, is_heavy};
 use super::replay::Replay;
-use super::tape::{ALIGN, Operand};
 use crate::core::buffer::{Allocation, Home, InitState, Meter, Receive, Region, View, Views};
 use crate::core::element::DType;
 use crate::core::epoch::Epoch;
@@ -18,8 +18,9 @@ use crate::core::trace::OpInfo;
 use crate::device::worker::Modules;
 use crate::engines::dispatch::Call;
 use crate::engines::op::Facts;
+use crate::engines::op::OpCode;
 use crate::engines::tape::Step;
-use crate::engines::worker::{OpCode, With};
+use crate::engines::worker::With;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 

@@ -1,8 +1,8 @@
 //! A program as a graph in Graphviz's DOT language.
 
 use super::Program;
-use super::plan::{Node, Plan, Source, Use};
-use super::tape::Part;
+use super::entry::{Part, Source, Use};
+use super::plan::{Node, Plan};
 use std::fmt::Write;
 
 impl Plan {

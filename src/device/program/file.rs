@@ -5,11 +5,13 @@
 
 use super::Later;
 use super::Program;
+use super::admit::Written;
 use super::cross::{ArrivedStep, Packed};
+use super::entry::{Entry, Operand, Part, Piece, Use};
 use super::operands::ReplayReads;
-use super::plan::{Plan, Use};
+use super::plan::Plan;
 use super::saved::{Elements, Saved, SavedPiece, SavedStep, SavedUse, unreadable};
-use super::tape::{Entry, Operand, Part, Piece, Tape, Written};
+use super::tape::Tape;
 use crate::core::buffer::AnyIns;
 use crate::core::dispatch::Conclude;
 use crate::core::element::DType;
@@ -18,9 +20,10 @@ use crate::core::op::contained;
 use crate::device::Device;
 use crate::device::worker::Modules;
 use crate::device::worker::with_named;
+use crate::engines::op::OpCode;
 use crate::engines::tape::not_recordable;
 use crate::engines::worker::executable;
-use crate::engines::worker::{OpCode, with_handler};
+use crate::engines::worker::with_handler;
 use smallvec::SmallVec;
 use std::path::Path;
 

@@ -7,7 +7,7 @@
 //!
 //! `WINDLASS_TEST_FILES`: the number of cases. `WINDLASS_TEST_SEED`: another seed.
 
-use super::super::plan::Source;
+use super::super::entry::Source;
 use super::*;
 use crate::core::buffer::{AnyBuffer, DeviceBuffer, List};
 use crate::core::dispatch::PendingHost;

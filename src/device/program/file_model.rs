@@ -1,6 +1,6 @@
 //! A model of what every recorded program guarantees. It shares no code with what admits steps, and looks at each byte.
 
-use super::super::plan::Source;
+use super::super::entry::Source;
 use super::*;
 
 /// Fails if a recording could not have made the program. `lengths`: those of the captured windows, in bytes.

@@ -1,6 +1,6 @@
 //! Files with contents that no recording could have made.
 
-use super::super::plan::Source;
+use super::super::entry::Source;
 use super::*;
 use crate::core::buffer::{AnyBuffer, DeviceBuffer};
 use crate::core::op::{Spans, Wire};

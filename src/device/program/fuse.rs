@@ -6,8 +6,8 @@
 //! last placed.
 
 use super::Program;
-use super::plan::{Head, Plan, Source, Use};
-use super::tape::{Entry, Part};
+use super::entry::{Entry, Part, Source, Use};
+use super::plan::{Head, Plan};
 use crate::core::error::Result;
 use crate::core::op::guarded;
 use crate::core::sync::Arc;

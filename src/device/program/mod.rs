@@ -7,7 +7,8 @@
 //! ```
 //!
 //! `tape.rs`: the engine that records; `recorder.rs`: the API that the recording closure uses; `step.rs`: a recorded
-//! op, the only part that is compiled for each op type; `plan.rs`: edges and arena, `order.rs`: what follows what; `replay.rs`: the operation,
+//! op, the only part that is compiled for each op type; `entry.rs`: what a recording is made of; `plan.rs`: edges and places, `order.rs`: what follows
+//! what, `arena.rs`: where temporaries lie, `prepare.rs`: how many plans a step needs on a GPU; `replay.rs`: the operation,
 //! `run.rs` its host half, `enqueue.rs` its CUDA half; `home.rs`: the program's memory in one generation of the device;
 //! `cross.rs`: how a program is sent to a worker. `operands.rs`, `outcome.rs`: what a replay takes and what it returns.
 //! `stats.rs`, `dot.rs`: numbers and a graph that describe a program; `change.rs`: other scalars and other buffers
@@ -18,6 +19,7 @@
 mod admit;
 #[cfg(feature = "cuda")]
 mod ahead;
+mod arena;
 mod bisect;
 mod change;
 #[cfg(target_os = "linux")]
@@ -28,6 +30,7 @@ mod cross;
 mod dot;
 #[cfg(feature = "cuda")]
 mod enqueue;
+mod entry;
 #[cfg(target_os = "linux")]
 mod file;
 mod fuse;
@@ -36,6 +39,8 @@ mod operands;
 mod order;
 mod outcome;
 mod plan;
+#[cfg(feature = "cuda")]
+mod prepare;
 mod recorder;
 mod replay;
 #[cfg(feature = "host")]

@@ -1,7 +1,6 @@
 //! Which step follows which.
 
-use super::plan::{Source, Use};
-use super::tape::Entry;
+use super::entry::{Entry, Source, Use};
 use smallvec::SmallVec;
 
 /// With more steps than this, each step follows the one before it, because the dependency matrix takes memory that

@@ -1,12 +1,12 @@
 //! What a recording becomes: steps, their dependencies, and the places of their temporaries in the arena.
 //!
 //! A step follows every earlier one that wrote what it reads, or that used what it writes: the same order that
-//! dispatches keep. Temporaries share one arena. A temporary reuses the memory of another only where each of its steps
-//! already follows all steps of the other. So reuse adds no dependencies, and branches stay parallel.
+//! dispatches keep. Temporaries share one arena (`arena.rs`), whose reuse adds no dependencies: branches stay parallel.
 
-use super::admit::check_outputs;
+use super::admit::{Written, check_outputs};
+use super::arena::lay_out;
+use super::entry::{Entry, Operand, Part, Piece, Source, Use};
 use super::order::{Ancestors, MOST, ancestors, chain, follows};
-use super::tape::{ALIGN, Entry, Operand, Part, Piece, Written};
 use crate::core::buffer::Places;
 #[cfg(feature = "cuda")]
 use crate::core::epoch::Epoch;
@@ -15,52 +15,11 @@ use crate::core::sync::{Arc, Mutex};
 use crate::core::trace::OpInfo;
 use crate::engines::op::Facts;
 use crate::engines::tape::Step;
-use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::ops::Deref;
 
 /// Work with fewer operations plus bytes than this is not worth another thread.
 const LIGHT: u64 = 64 << 10;
-
-/// What holds an operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(super) enum Source {
-    Piece(usize),
-    Captured(usize),
-}
-
-/// An operand of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Use {
-    pub(super) source: Source,
-    pub(super) offset: u64,
-    pub(super) bytes: u64,
-    pub(super) writes: bool,
-    /// The previous contents do not matter.
-    pub(super) overwrites: bool,
-}
-
-impl Use {
-    pub(super) fn of_piece(piece: usize, offset: u64, bytes: usize, (writes, overwrites): (bool, bool)) -> Self {
-        Use { source: Source::Piece(piece), offset, bytes: bytes as u64, writes, overwrites }
-    }
-
-    pub(super) fn of_captured(index: usize, bytes: usize) -> Self {
-        Use { source: Source::Captured(index), offset: 0, bytes: bytes as u64, writes: false, overwrites: false }
-    }
-
-    pub(super) fn end(&self) -> u64 {
-        self.offset.saturating_add(self.bytes)
-    }
-
-    pub(super) fn meets(&self, other: &Use) -> bool {
-        self.offset < other.end() && other.offset < self.end()
-    }
-
-    pub(super) fn covers(&self, other: &Use) -> bool {
-        self.offset <= other.offset && other.end() <= self.end()
-    }
-}
 
 /// Where an operand lies in a replay: the index of a base address of the replay, and an offset from it in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,7 +190,7 @@ impl Plan {
         shape.parallel = is_parallel(nodes, &ancestors(&after));
         #[cfg(feature = "cuda")]
         if gpu {
-            super::enqueue::count_plans(nodes, &steps)?;
+            count_plans(nodes, &steps)?;
             shape.prepared = nodes.iter().any(|node| node.facts.prepared);
         }
         let _ = gpu;
@@ -327,56 +286,16 @@ pub(super) fn is_heavy(info: &OpInfo) -> bool {
     work == 0 || work >= LIGHT
 }
 
-/// A block of the arena, and the steps that use its latest temporary.
-struct Block {
-    offset: u64,
-    bytes: u64,
-    users: Vec<usize>,
-}
-
-/// The offsets of the temporaries in the arena, and the size of the arena in bytes.
-fn lay_out(pieces: &[Piece], entries: &[Entry], before: &Ancestors) -> Result<(Vec<Option<u64>>, u64)> {
-    let mut users: Vec<Vec<usize>> = pieces.iter().map(|_| Vec::new()).collect();
-    let mut order = Vec::new();
-    for (index, entry) in entries.iter().enumerate() {
-        for one in &entry.uses {
-            let Source::Piece(piece) = one.source else { continue };
-            if let Some(users) = users.get_mut(piece) {
-                if users.is_empty() {
-                    order.push(piece);
-                }
-                if users.last() != Some(&index) {
-                    users.push(index);
-                }
-            }
-        }
+/// Assigns to each step its range among the plans of all steps.
+#[cfg(feature = "cuda")]
+fn count_plans(nodes: &mut [Node], steps: &[Arc<Step>]) -> Result<()> {
+    let mut next = 0;
+    for (node, step) in nodes.iter_mut().zip(steps).filter(|(node, _)| node.facts.prepared) {
+        let plans = super::prepare::plans_of(step).map_err(|error| error.in_op(node.info.op, node.info.library))?;
+        node.plans = next..next + plans;
+        next = node.plans.end;
     }
-    let (mut slots, mut blocks, mut end) = (vec![None; pieces.len()], Vec::<Block>::new(), 0u64);
-    for index in order {
-        let Some(piece) = pieces.get(index).filter(|piece| piece.part == Part::Temporary) else { continue };
-        let users = users.get_mut(index).map(std::mem::take).unwrap_or_default();
-        let free = |block: &Block| users.iter().all(|&own| block.users.iter().all(|&other| before.has(own, other)));
-        let fits = blocks.iter_mut().filter(|block| block.bytes >= piece.bytes && free(block));
-        let offset = match fits.min_by_key(|block| block.bytes) {
-            Some(block) => {
-                block.users = users;
-                block.offset
-            }
-            None => {
-                let bytes = piece.bytes.checked_next_multiple_of(ALIGN);
-                let next = bytes.and_then(|bytes| end.checked_add(bytes));
-                let (Some(bytes), Some(next)) = (bytes, next) else {
-                    return Err(Error::invalid("len", "the temporaries exceed the address space"));
-                };
-                blocks.push(Block { offset: end, bytes, users });
-                std::mem::replace(&mut end, next)
-            }
-        };
-        if let Some(slot) = slots.get_mut(index) {
-            *slot = Some(offset);
-        }
-    }
-    Ok((slots, end))
+    Ok(())
 }
 
 /// Whether there are two heavy steps of which neither follows the other.

@@ -3,8 +3,8 @@
 //! Its operands are in the order of the base addresses of the [`Plan`]: it reads the inputs and the captured buffers,
 //! and writes the operands and, last, the arena.
 
+use super::entry::Operand;
 use super::plan::Plan;
-use super::tape::Operand;
 use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
 use crate::core::error::{Error, Result};
 use crate::core::op::raw::Cells;

@@ -5,8 +5,7 @@
 //!   "windlass program" │ version, u32 │ length, u64 │ BLAKE3 of what follows │ postcard: Saved
 //! ```
 
-use super::plan::Source;
-use super::tape::Part;
+use super::entry::{Part, Source};
 use crate::core::buffer::AnyIn;
 use crate::core::error::{Error, Result};
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! Numbers that describe a program.
 
 use super::Program;
+use super::entry::Part;
 use super::plan::Plan;
-use super::tape::Part;
 use crate::core::sync::Ordering;
 
 /// Size and use of a program, from [`Program::stats`].

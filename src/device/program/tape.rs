@@ -1,10 +1,10 @@
 //! The engine of a recording: it records the operations that are submitted to it.
 //!
 //! Memory of a recording has addresses that are meaningless outside of it: each piece begins at the next multiple of
-//! [`ALIGN`], so that an operand's address tells which piece it lies in, and at which offset.
+//! [`ALIGN`](super::entry::ALIGN), so that an operand's address tells which piece it lies in, and at which offset.
 
-use super::covered::Covered;
-use super::plan::Use;
+use super::admit::Written;
+use super::entry::{Entry, Operand, Piece, Use};
 use crate::core::buffer::{Allocation, AnyBuffer, Home, InitState, Meter, Places, Region, View};
 use crate::core::element::{DType, Element};
 use crate::core::epoch::{Cause, EngineKind, Epoch, Executor, OfKind};
@@ -12,19 +12,10 @@ use crate::core::error::{Error, Result};
 use crate::core::op::{OpKind, guarded};
 use crate::core::order::AccessHistory;
 use crate::core::sync::{Arc, AtomicUsize, Mutex, Ordering};
-use crate::core::trace::OpInfo;
 use crate::engines::dispatch::{Call, Submission};
 use crate::engines::op::Facts;
-use crate::engines::tape::Step;
 use crate::engines::tape::not_recordable;
-use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
-
-/// The alignment of every piece, in a recording and in its arena, in bytes.
-pub(super) const ALIGN: u64 = 256;
-/// Where the addresses of a recording begin: no real memory lies there. Its length is limited to as much, so no sum of its
-/// sizes overflows.
-pub(super) const FIRST: u64 = 1 << 62;
 
 /// The most operands of an op with lists of operands: more addresses do not fit into the parameters of a kernel.
 const MOST_LISTED: usize = 480;
@@ -50,57 +41,6 @@ struct State {
 
 /// The step that is being replaced: the index of its answer, if it has one.
 pub(super) struct Replaced {
-    pub(super) answer: Option<usize>,
-}
-
-/// The result of a recording. `admit.rs` adds to it.
-#[derive(Default)]
-pub(super) struct Written {
-    pub(super) pieces: Vec<Piece>,
-    pub(super) entries: Vec<Entry>,
-    /// Buffers of the device that its operations read.
-    pub(super) captured: Vec<AnyBuffer>,
-    pub(super) inputs: Vec<Operand>,
-    pub(super) operands: Vec<Operand>,
-    pub(super) answers: usize,
-    /// Where the next piece begins, counted from [`FIRST`].
-    pub(super) room: u64,
-    /// What the steps so far have written.
-    pub(super) covered: Covered,
-}
-
-/// Memory that a recording has named.
-#[derive(Clone, Copy)]
-pub(super) struct Piece {
-    pub(super) base: u64,
-    pub(super) bytes: u64,
-    pub(super) part: Part,
-}
-
-/// What a piece is in each replay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Part {
-    Temporary,
-    Input(usize),
-    Operand(usize),
-}
-
-/// A buffer that each replay is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Operand {
-    pub(super) dtype: DType,
-    pub(super) len: usize,
-    /// Its previous contents are not needed: the program overwrites all of it.
-    pub(super) fresh: bool,
-}
-
-/// One recorded op.
-pub(super) struct Entry {
-    pub(super) step: Arc<Step>,
-    pub(super) info: OpInfo,
-    pub(super) facts: &'static Facts,
-    pub(super) uses: SmallVec<[Use; 4]>,
-    /// The index of its answer.
     pub(super) answer: Option<usize>,
 }
 

@@ -36,14 +36,16 @@
 //! occur.
 //!
 //! `event.rs`: the events that are kept; `json.rs`: their format; `track.rs`: the trace hooks of a device; `calls.rs`:
-//! matches calls with executions; `lanes.rs`: the thread of the file that shows an execution; `recorder.rs`: keeps the
-//! events; `stream.rs`: writes files.
+//! matches calls with executions; `lanes.rs`: the thread of the file that shows an execution; `recorder.rs`: the
+//! recorder; `shared.rs`: its events; `names.rs`: names in the file; `stream.rs`: writes files.
 
 mod calls;
 mod event;
 mod json;
 mod lanes;
+mod names;
 mod recorder;
+mod shared;
 mod stream;
 mod track;
 

@@ -1,12 +1,14 @@
 //! The recorder: keeps events, or writes them to a file.
 
-use super::event::{Event, PROGRAM, PidTid};
+use super::event::{Event, PROGRAM};
 use super::json;
+use super::names::Names;
+use super::shared::{Out, Shared, State};
 use super::stream::Stream;
 use super::track::Track;
-use crate::core::clock::{Clock, Stopwatch};
+use crate::core::clock::Clock;
 use crate::core::sync::{Arc, Mutex};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -25,48 +27,6 @@ const FILES: usize = 8;
 #[derive(Clone)]
 pub struct Timeline {
     pub(super) shared: Arc<Shared>,
-}
-
-/// The state that clones and tracks share.
-pub(super) struct Shared {
-    begin: Stopwatch,
-    state: Mutex<State>,
-}
-
-struct State {
-    names: Names,
-    out: Out,
-}
-
-/// The names of processes and threads in the file.
-#[derive(Default)]
-pub(super) struct Names {
-    processes: BTreeMap<u32, String>,
-    threads: BTreeMap<PidTid, String>,
-}
-
-enum Out {
-    /// Keeps the newest `most` events.
-    Kept {
-        events: VecDeque<Event>,
-        most: usize,
-        dropped: u64,
-    },
-    File(Stream),
-}
-
-impl Names {
-    /// Appends all names, each followed by a separator.
-    pub(super) fn all(&self, out: &mut String) {
-        for (process, name) in &self.processes {
-            json::process_name(out, *process, name);
-            out.push_str(",\n");
-        }
-        for (place, name) in &self.threads {
-            json::thread_name(out, *place, name);
-            out.push_str(",\n");
-        }
-    }
 }
 
 impl Timeline {
@@ -182,80 +142,6 @@ impl std::fmt::Debug for Timeline {
         match &self.shared.state.lock().out {
             Out::Kept { events, most, .. } => write!(f, "Timeline({} of {most} events)", events.len()),
             Out::File(stream) => write!(f, "Timeline({stream:?})"),
-        }
-    }
-}
-
-impl Shared {
-    /// Nanoseconds since the recorder was made.
-    pub(super) fn now(&self) -> u64 {
-        u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX)
-    }
-
-    /// The calling thread's place in the file.
-    pub(super) fn here(&self) -> PidTid {
-        use crate::core::sync::{AtomicU32, Ordering};
-        thread_local! {
-            static NUMBER: u32 = {
-                static NEXT: AtomicU32 = AtomicU32::new(1);
-                NEXT.fetch_add(1, Ordering::Relaxed)
-            };
-        }
-        let number = NUMBER.with(|number| *number);
-        let place = (PROGRAM, number);
-        self.name_thread(place, || {
-            let thread = std::thread::current();
-            thread.name().map_or_else(|| format!("thread {number}"), str::to_owned)
-        });
-        place
-    }
-
-    pub(super) fn name_process(&self, process: u32, name: String) {
-        let mut state = self.state.lock();
-        let State { names, out } = &mut *state;
-        if let Out::File(stream) = out {
-            let mut text = String::new();
-            json::process_name(&mut text, process, &name);
-            stream.add(&text, names);
-        }
-        names.processes.insert(process, name);
-    }
-
-    /// Names a thread that has no name yet.
-    pub(super) fn name_thread(&self, place: PidTid, name: impl FnOnce() -> String) {
-        let mut state = self.state.lock();
-        let State { names, out } = &mut *state;
-        if names.threads.contains_key(&place) {
-            return;
-        }
-        let name = name();
-        if let Out::File(stream) = out {
-            let mut text = String::new();
-            json::thread_name(&mut text, place, &name);
-            stream.add(&text, names);
-        }
-        names.threads.insert(place, name);
-    }
-
-    pub(super) fn add(&self, more: impl IntoIterator<Item = Event>) {
-        let mut state = self.state.lock();
-        let State { names, out } = &mut *state;
-        match out {
-            Out::Kept { events, most, dropped } => {
-                events.extend(more);
-                while events.len() > *most {
-                    events.pop_front();
-                    *dropped += 1;
-                }
-            }
-            Out::File(stream) => {
-                let mut text = String::new();
-                for one in more {
-                    text.clear();
-                    json::event(&mut text, &one);
-                    stream.add(&text, names);
-                }
-            }
         }
     }
 }

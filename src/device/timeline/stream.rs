@@ -4,7 +4,7 @@
 //! a whole event, so it can be opened even if the program crashes. Names are written when they are given, and again at
 //! the beginning of each file.
 
-use super::recorder::Names;
+use super::names::Names;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 use super::calls::{Call, Calls};
 use super::event::{Event, STATE};
 use super::lanes::{self, Lanes};
-use super::recorder::Shared;
+use super::shared::Shared;
 use crate::core::sync::{Arc, Mutex};
 use crate::core::trace::{Loss, OpInfo, Recovery, Trace};
 use crate::device::Inner;

@@ -10,7 +10,7 @@ use crate::core::order::Then;
 use crate::core::sync::Arc;
 use crate::device::dispatch::mark_overwritten;
 use crate::engines::dispatch::{Call, Submission};
-use crate::engines::worker::Relay;
+use crate::engines::worker::shared::Relay;
 
 /// Carries out an operation: submits it to the worker's own device.
 pub(crate) fn carry_out(call: &mut Call<'_>, server: &Server, task: Task<'_>) -> Result<()> {

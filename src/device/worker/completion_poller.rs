@@ -10,8 +10,8 @@ use crate::core::clock::{self, Clock, Timing};
 use crate::core::dispatch::{Ongoing, Pace};
 use crate::core::order::Then;
 use crate::core::sync::Arc;
-use crate::engines::worker::child::Reply;
 use crate::engines::worker::shared::Answers;
+use crate::engines::worker::shared::Reply;
 use crate::system::thread::FineTimer;
 use std::collections::VecDeque;
 use std::sync::OnceLock;
@@ -269,8 +269,8 @@ mod tests {
     use super::*;
     use crate::core::segment::Segment;
     use crate::core::sync::{AtomicU32, Ordering};
-    use crate::engines::worker::child::Outlet;
     use crate::engines::worker::shared::Answers;
+    use crate::engines::worker::shared::Outlet;
     use crate::engines::worker::shared::answers::FOOTPRINT;
 
     const MAY_RUN: u32 = 1;

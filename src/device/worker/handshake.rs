@@ -1,7 +1,7 @@
 //! The start of a worker: the handshake, the start of its heart, and the opening of its device.
 
+use super::attributes;
 use super::heart;
-use super::process;
 use super::registry::registry;
 use crate::core::error::{Error, Result};
 use crate::core::segment::Segment;
@@ -9,13 +9,13 @@ use crate::core::sync::{Arc, Mutex};
 use crate::device::supervisor::RestartPolicy;
 use crate::device::{Device, DeviceBuilder};
 use crate::engines::worker::child::Handlers;
-use crate::engines::worker::child::{Outlet, REFUSED};
-use crate::engines::worker::child::{inherited, program};
 use crate::engines::worker::parent::other_version;
 use crate::engines::worker::shared::Answers;
 use crate::engines::worker::shared::layout;
 use crate::engines::worker::shared::message;
 use crate::engines::worker::shared::{DeviceOrder, Hello, MAGIC, Message, PROTOCOL};
+use crate::engines::worker::shared::{Outlet, REFUSED};
+use crate::engines::worker::shared::{inherited, program};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -30,13 +30,13 @@ pub(crate) struct Admitted {
 
 /// Does the handshake and opens the device. The error is the exit status.
 pub(crate) fn begin() -> Result<Admitted, i32> {
-    process::unblock_signals();
+    attributes::unblock_signals();
     let mut socket = take_socket().map_err(|_| REFUSED)?;
     let Ok(Some(hello)) = message::receive::<Hello>(&mut socket) else { return Err(REFUSED) };
     let patient = heart::Patient::default();
     let opened = accept(&hello, &socket).and_then(|(control, bulk, handlers)| {
         inherited::close(&hello.inherited);
-        process::raise_oom_score(hello.oom_score)?;
+        attributes::raise_oom_score(hello.oom_score)?;
         let (watched, control) = (socket.try_clone(), Arc::new(control));
         let beat = Duration::from_millis(hello.device.beat.max(1));
         let visible = hello.namespace.is_some() && hello.namespace == program::namespace();

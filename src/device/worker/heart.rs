@@ -10,8 +10,8 @@
 use crate::core::segment::Segment;
 use crate::core::sync::{Arc, Ordering};
 use crate::device::Device;
-use crate::engines::worker::child::program;
-use crate::engines::worker::child::{DONE_WELL, Outlet};
+use crate::engines::worker::shared::program;
+use crate::engines::worker::shared::{DONE_WELL, Outlet};
 use crate::engines::worker::shared::{layout, stats_mirror};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, getppid, pidfd_open};

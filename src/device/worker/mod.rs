@@ -43,11 +43,15 @@
 // The worker process: it opens the device and carries out the orders of its parent. A client of `Device`, so it
 // stands above it; what both processes use is in `engines/worker`.
 //
-// `process.rs`: the start of the process. `handshake.rs` opens the device; `server.rs` receives orders, a thread for each
-// lane; `carry_out.rs`: an order to run an operation; `registry.rs`: the library's own operations, for another executable; `post.rs`: where one lane waits for
+// `process.rs`: the start of the process. `attributes.rs`: what a worker changes of it. `handshake.rs` opens the device; `lanes.rs` receives orders, a thread for
+// each lane; `server.rs`: the state of the process; `carry_out.rs`: an order to run an operation; `answer.rs`: a question; `registry.rs`: the library's own operations, for another executable; `post.rs`: where one lane waits for
 // another; `memory.rs`: allocations and their regions; `modules.rs`: code that is loaded here; `completion_poller.rs` polls for
 // the completion of work; `heart.rs`: the heartbeat, which ends the process with its parent.
 
+#[cfg(target_os = "linux")]
+mod answer;
+#[cfg(target_os = "linux")]
+mod attributes;
 #[cfg(target_os = "linux")]
 mod carry_out;
 #[cfg(target_os = "linux")]
@@ -56,6 +60,8 @@ mod completion_poller;
 pub(crate) mod handshake;
 #[cfg(target_os = "linux")]
 mod heart;
+#[cfg(target_os = "linux")]
+mod lanes;
 #[cfg(target_os = "linux")]
 mod memory;
 #[cfg(target_os = "linux")]
@@ -67,7 +73,7 @@ mod process;
 #[cfg(target_os = "linux")]
 mod registry;
 #[cfg(target_os = "linux")]
-pub(crate) mod server;
+mod server;
 
 pub use crate::core::op::Wire;
 #[cfg(target_os = "linux")]

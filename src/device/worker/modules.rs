@@ -1,7 +1,7 @@
 //! The worker's modules, by the client's numbers. Answers questions about them, and finds them for launches.
 
 use super::memory::Memory;
-use super::server::Server;
+#[cfg(feature = "cuda")]
 use crate::core::arena::Lent;
 #[cfg(feature = "cuda")]
 use crate::core::buffer::DeviceBuffer;
@@ -11,7 +11,7 @@ use crate::core::error::{Error, Result};
 #[cfg(feature = "cuda")]
 use crate::core::launch::Found;
 use crate::core::op::Incoming;
-use crate::core::op::{guarded, wire};
+use crate::core::op::wire;
 use crate::core::sync::{Arc, Mutex};
 #[cfg(feature = "cuda")]
 use crate::device::Device;
@@ -20,8 +20,8 @@ use crate::device::program::Arrived;
 use crate::engines::cuda::{CudaEngine, Function, LoadedModule};
 #[cfg(feature = "host")]
 use crate::engines::ptx::PtxModule;
-use crate::engines::worker::child::{With, run};
-use crate::engines::worker::parent::{Ask, Question};
+#[cfg(feature = "cuda")]
+use crate::engines::worker::parent::Question;
 use std::collections::HashMap;
 #[cfg(feature = "cuda")]
 use std::ffi::CString;
@@ -30,10 +30,10 @@ use std::ffi::CString;
 #[derive(Default)]
 pub(crate) struct Modules {
     /// Recorded programs, by their numbers.
-    programs: Mutex<HashMap<u64, Arc<Arrived>>>,
+    pub(super) programs: Mutex<HashMap<u64, Arc<Arrived>>>,
     /// PTX that a host device runs.
     #[cfg(feature = "host")]
-    texts: Mutex<HashMap<u64, Arc<PtxModule>>>,
+    pub(super) texts: Mutex<HashMap<u64, Arc<PtxModule>>>,
     #[cfg(feature = "cuda")]
     all: Mutex<HashMap<u64, KeptModule>>,
 }
@@ -43,49 +43,6 @@ struct KeptModule {
     module: Arc<LoadedModule>,
     /// The kernels that were asked for. A kernel's index here is its number.
     kernels: Vec<(CString, Arc<Function>)>,
-}
-
-/// Answers a question.
-pub(crate) fn answer(server: &Server, memory: &Memory, body: &[u8]) -> Result<Vec<u8>> {
-    let Ask { what, block } = postcard::from_bytes(body).map_err(wire::garbled)?;
-    let mut lent = match block {
-        None => None,
-        Some(block) => Some(
-            Lent::new(&server.bulk, block)
-                .ok_or_else(|| Error::library("an offset lies outside of the shared memory"))?,
-        ),
-    };
-    if let Question::Program { id } = what {
-        let lent = lent.take().ok_or_else(|| Error::library("the recorded program did not arrive"))?;
-        let (epoch, gpu) = (server.device.epoch(), server.is_gpu());
-        let mut find = |code, with: With<'_>| run(server.handlers.find(code)?, with);
-        let mut arrived = None;
-        // The code that reads an operation is its author's, and may panic.
-        guarded(&mut || {
-            arrived = Some(Arrived::decode(lent.bytes(), gpu, &mut find, (&epoch, &server.modules))?);
-            Ok(())
-        })?;
-        server.modules.programs.lock().extend(arrived.map(|arrived| (id, Arc::new(arrived))));
-        return encoded(&());
-    }
-    #[cfg(feature = "host")]
-    if let (Question::Load { id, is_text: true }, false) = (&what, server.is_gpu()) {
-        let lent = lent.take().ok_or_else(|| Error::library("the text did not arrive"))?;
-        let text = std::str::from_utf8(lent.bytes()).map_err(|_| Error::invalid("image", "the PTX is no UTF-8"))?;
-        let module = PtxModule::within(text, &server.device.epoch().meter)
-            .map_err(|fault| fault.lack().unwrap_or_else(|| Error::invalid("image", fault.to_string())))?;
-        server.modules.texts.lock().insert(*id, Arc::new(module));
-        return encoded(&());
-    }
-    #[cfg(feature = "cuda")]
-    {
-        let epoch = server.device.epoch();
-        if let Some(engine) = epoch.engine.as_cuda() {
-            return server.modules.answer((&server.device, engine, &epoch), memory, what, lent);
-        }
-    }
-    let _ = (memory, lent);
-    Err(Error::unsupported(format!("the worker's device cannot load modules; the request was {what:?}")))
 }
 
 impl Incoming<'_> {
@@ -129,7 +86,7 @@ impl Modules {
 
 #[cfg(feature = "cuda")]
 impl Modules {
-    fn answer(
+    pub(super) fn answer(
         &self,
         (device, engine, epoch): (&Device, &CudaEngine, &Arc<Epoch>),
         memory: &Memory,
@@ -167,7 +124,7 @@ impl Modules {
             }
             Question::Limits => encoded(&core.code.inside(epoch, || core.code.limits(epoch))?),
             Question::Version(library) => {
-                crate::engines::worker::first_use(); // this may load the library
+                crate::engines::worker::shared::first_use::begin(); // this may load the library
                 encoded(&crate::device::library_here(library)?)
             }
             Question::Library { name, question } => {
@@ -222,7 +179,7 @@ fn unknown() -> Error {
     Error::library("an order names a module that the worker does not have")
 }
 
-fn encoded(answer: &impl serde::Serialize) -> Result<Vec<u8>> {
+pub(super) fn encoded(answer: &impl serde::Serialize) -> Result<Vec<u8>> {
     postcard::to_stdvec(answer).map_err(wire::garbled)
 }
 

@@ -8,34 +8,29 @@ use crate::core::dispatch::{Ongoing, TaskHold};
 use crate::core::error::{Error, Result};
 #[cfg(feature = "host")]
 use crate::core::op::Cost;
+#[cfg(feature = "cuda")]
+use crate::core::op::raw::Landing;
 #[cfg(target_os = "linux")]
 use crate::core::op::{Incoming, Outgoing};
 #[cfg(feature = "cuda")]
-use crate::core::op::{Make, Next, Retention};
-#[cfg(feature = "cuda")]
-use crate::core::order::KeepAlive;
-#[cfg(feature = "host")]
-use crate::core::order::Runnable;
+use crate::core::op::{Make, Next};
 use crate::core::sync::Arc;
 use crate::core::trace::OpInfo;
-#[cfg(feature = "cuda")]
-use crate::engines::cuda::{LateFrame, LateTask, PhaseTask, Queue, TaskCore, shared, sole};
-#[cfg(feature = "host")]
-use crate::engines::host::{Frame, Keep, node};
-#[cfg(feature = "cuda")]
-use crate::engines::op::Prepare;
-use crate::engines::op::{Facts, OpMemory, OpRef, Operation, taken};
-use crate::engines::tape::{Answering, Step, not_recordable};
 #[cfg(target_os = "linux")]
-use crate::engines::worker::{Flight, OpCode, UntypedDispatch, flight};
+use crate::engines::op::OpCode;
+use crate::engines::op::{Facts, OpMemory, OpRef, Operation, taken};
+#[cfg(feature = "cuda")]
+use crate::engines::op::{Prepare, QueueRef};
+use crate::engines::tape::{Answering, Step, not_recordable};
 
 /// An op and its operands during submission, and then the task that they have become.
 ///
 /// Both stay where they are until an engine takes them: for a launch each move copies 300 bytes. What is not there any more
 /// is the error [`taken`], which no caller sees.
 pub(crate) struct Call<'c> {
-    memory: OpMemory<'c>,
-    task: Option<TaskHold>,
+    /// The engines move it into a task of their own, which they set.
+    pub(crate) memory: OpMemory<'c>,
+    pub(crate) task: Option<TaskHold>,
 }
 
 impl<'c> Call<'c> {
@@ -145,14 +140,6 @@ impl<'c> Call<'c> {
         self.memory.op().map(OpRef::cost).unwrap_or_default()
     }
 
-    /// Becomes a node of the host engine.
-    #[cfg(feature = "host")]
-    pub(crate) fn become_node(&mut self, frame: Frame, keep: Keep) -> Result<Arc<dyn Runnable>> {
-        let (node, task) = node(frame, &mut self.memory, keep)?;
-        self.task = Some(TaskHold::Shared(task));
-        Ok(node)
-    }
-
     /// See [`Op::prepare`](crate::Op::prepare).
     #[cfg(feature = "cuda")]
     pub(crate) fn prepare(&self, plans: &mut Prepare<'_>) -> Result<()> {
@@ -163,7 +150,7 @@ impl<'c> Call<'c> {
     /// See [`Op::cuda`](crate::Op::cuda).
     #[cfg(feature = "cuda")]
     #[inline]
-    pub(crate) fn half<'q>(&self, queue: &'q mut Queue<'q>) -> Result<()> {
+    pub(crate) fn half(&self, queue: QueueRef<'_>) -> Result<()> {
         match self.memory.operation() {
             Some(operation) => operation.cuda(queue),
             None => Err(taken()),
@@ -172,36 +159,11 @@ impl<'c> Call<'c> {
 
     /// See [`Op::next`](crate::Op::next). The raw result of the phase is in `leg`.
     #[cfg(feature = "cuda")]
-    pub(crate) fn next(&self, phase: usize, leg: &PhaseTask, make: &mut Make<'_>) -> Result<Next> {
+    pub(crate) fn next(&self, phase: usize, landing: Landing, make: &mut Make<'_>) -> Result<Next> {
         match self.memory.op() {
-            Some(op) => op.next(phase, leg.landing(), make),
+            Some(op) => op.next(phase, landing, make),
             None => Err(Error::library("internal error: the operation was dropped between its phases")),
         }
-    }
-
-    /// Becomes work in flight on a GPU: moves the op into its task. Returns what the ring must keep alive.
-    #[cfg(feature = "cuda")]
-    #[inline]
-    pub(crate) fn become_task(&mut self, mut core: TaskCore) -> Result<Option<Arc<dyn KeepAlive>>> {
-        // What need not outlive the pending is dropped with it: the ring keeps only the little that the device still needs.
-        let keeps = if core.is_held() { Retention::ALL } else { self.memory.keeps() };
-        let (task, cargo) = match keeps.part() {
-            Some(cargo) => (TaskHold::Sole(sole(core, &mut self.memory)?), cargo),
-            None => {
-                let (task, kept) = shared(core, &mut self.memory)?;
-                (TaskHold::Shared(task), Some(kept))
-            }
-        };
-        self.task = Some(task);
-        Ok(cargo)
-    }
-
-    /// Becomes work that is enqueued later.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn become_late(&mut self, frame: LateFrame) -> Result<Arc<LateTask>> {
-        let task = LateTask::new(frame, &mut self.memory)?;
-        self.task = Some(TaskHold::Shared(task.clone()));
-        Ok(task)
     }
 
     /// Whether the op can be sent to another process: see [`Op::wire`](crate::Op::wire).
@@ -229,14 +191,6 @@ impl<'c> Call<'c> {
             true => Ok(()),
             false => Err(taken()), // the caller has asked before
         }
-    }
-
-    /// Becomes work in flight in a worker.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn become_flight(&mut self, dispatch: UntypedDispatch) -> Result<Arc<dyn Flight>> {
-        let (flight, task) = flight(dispatch, &mut self.memory)?;
-        self.task = Some(TaskHold::Shared(task));
-        Ok(flight)
     }
 
     /// In the worker: decodes the op.

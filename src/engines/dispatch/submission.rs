@@ -9,7 +9,7 @@ use crate::core::op::contained;
 use crate::core::sync::Arc;
 use crate::core::trace::{OpInfo, Sink, next_number};
 use crate::engines::op::Facts;
-use crate::engines::worker::Relay;
+use crate::engines::worker::shared::Relay;
 
 /// One piece of work, admitted and checked, on its way into an engine. The op and its operands stay on the stack of the
 /// submitting thread until the engine moves them to where they stay: they may be large, and every function on the way

@@ -14,7 +14,7 @@ use crate::core::order::Then;
 use crate::core::order::{Follower, Parker, Settle};
 use crate::core::sync::{Arc, AtomicU8, AtomicU64, Mutex, Ordering};
 use crate::core::trace::{DeviceTime, Event, OpInfo, OpMetadata};
-use crate::engines::worker::Relay;
+use crate::engines::worker::shared::Relay;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::time::Duration;

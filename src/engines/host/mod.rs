@@ -30,10 +30,6 @@ pub(crate) use fault_plan::Fault;
 #[cfg(feature = "host")]
 pub use fault_plan::FaultPlan;
 #[cfg(feature = "host")]
-pub(crate) use frame::Frame;
-#[cfg(feature = "host")]
-pub(crate) use node::{Keep, host_half, node};
-#[cfg(feature = "host")]
 pub(crate) use queue::HostEngine;
 #[cfg(feature = "host")]
 pub use queue::HostPool;

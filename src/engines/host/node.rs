@@ -15,28 +15,26 @@
 
 use super::frame::{Frame, Share};
 use super::hooked::{Hooked, waits_for_hook};
-use crate::core::buffer::{Allocation, Elems, View};
+use crate::core::buffer::{Allocation, View};
 use crate::core::clock::{Deadline, Timing};
-use crate::core::dispatch::{Gate, Ongoing, Subscribed, Wait};
+use crate::core::dispatch::{Gate, Ongoing, Subscribed, TaskHold, Wait};
 use crate::core::error::{Error, Result};
-use crate::core::op::raw::{Landing, Raw};
+use crate::core::op::raw::Landing;
 #[cfg(target_os = "linux")]
 use crate::core::op::raw::{RemoteResult, RemoteTarget};
-use crate::core::op::{AnyOp, Made, Make};
+use crate::core::op::{AnyOp, Made};
 use crate::core::order::Then;
 use crate::core::order::{Completion, Follower, Parker, Runnable, Settle};
 use crate::core::sync::{Arc, Mutex};
 use crate::core::trace::{Event, OpInfo, OpMetadata};
-use crate::engines::dispatch::{Part, Submission};
+use crate::engines::dispatch::{Call, Part, Submission};
 use crate::engines::host::HostEngine;
-use crate::engines::op::{
-    Content, Facts, Op, OpAddress, OpMemory, OpRef, Operation, Payload, WritesOf, in_class, taken,
-};
+use crate::engines::op::{Content, Facts, OpMemory, OpRef, Operation, Payload, in_class, taken};
 use smallvec::SmallVec;
 use std::time::Duration;
 
 /// The memory of the operands.
-pub(crate) type Keep = SmallVec<[Arc<Allocation>; 4]>;
+type Keep = SmallVec<[Arc<Allocation>; 4]>;
 
 /// One op in flight.
 pub(super) struct Node<const WORDS: usize> {
@@ -62,14 +60,19 @@ struct Outcome {
 }
 
 /// A node as the engine submits it, and as its pending holds it.
-pub(crate) type Handles = (Arc<dyn Runnable>, Arc<dyn Ongoing>);
+type Handles = (Arc<dyn Runnable>, Arc<dyn Ongoing>);
 
-/// Makes a node of the op and its operands. Fails if they are not there.
-pub(crate) fn node(frame: Frame, from: &mut OpMemory<'_>, keep: Keep) -> Result<Handles> {
-    if from.operation().is_none() {
-        return Err(taken());
+impl Call<'_> {
+    /// Becomes a node of the host engine. Fails if the op and its operands are not there.
+    fn become_node(&mut self, frame: Frame, keep: Keep) -> Result<Arc<dyn Runnable>> {
+        let from = &mut self.memory;
+        if from.operation().is_none() {
+            return Err(taken());
+        }
+        let (node, task) = in_class!(from.facts(), Content::Both, WORDS => Node::<WORDS>::handles(frame, keep, from));
+        self.task = Some(TaskHold::Shared(task));
+        Ok(node)
     }
-    Ok(in_class!(from.facts(), Content::Both, WORDS => Node::<WORDS>::handles(frame, keep, from)))
 }
 
 impl HostEngine {
@@ -195,23 +198,6 @@ fn link(me: &Arc<dyn Runnable>, views: &[View<'_>], read_count: usize) {
             me.core().dep_done(); // not the last one: the guard count is still held
         }
     }
-}
-
-/// An op's host half; with `make`, the op may make buffers.
-///
-/// # Safety
-/// See [`OpAddress`]. The spans lie in live memory of this process; no other code writes what is read, and no other code accesses
-/// what is written.
-pub(crate) unsafe fn host_half<O: Op>(at: OpAddress, make: Option<&mut Make<'_>>) -> Result<Landing> {
-    // SAFETY: the caller guarantees it.
-    let (op, (reads, writes)) = unsafe { at.parts::<O>() };
-    // SAFETY: the caller guarantees it.
-    let (reads, writes) = unsafe { (O::Reads::slices(reads), <WritesOf<O>>::slices_mut(writes)) };
-    let raw = match make {
-        Some(make) => op.host_made(reads, writes, make),
-        None => op.host(reads, writes),
-    };
-    raw.map(Raw::leave)
 }
 
 /// A node for code that is compiled once for all of them.

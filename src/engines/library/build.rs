@@ -1,12 +1,21 @@
 //! What a plan is built with: see [`PlanKey`](crate::PlanKey).
 
-use super::contract::{CudaLibrary, Listed};
-use super::objects::Object;
-use super::{Code, status};
+use super::contract::{CudaLibrary, Listed, unlisted};
+use super::{Code, Object, status};
 use crate::core::error::{Error, Result};
-use crate::engines::cuda::PlanBuilder;
+use crate::core::sync::Arc;
+use crate::engines::cuda::Core;
+use crate::engines::op::plan::PlanBuilder;
 
-impl PlanBuilder<'_> {
+impl<'b> PlanBuilder<'b> {
+    /// The engine whose context is current.
+    ///
+    /// # Errors
+    /// None in truth: only the CUDA engine makes one.
+    pub(crate) fn core(&self) -> Result<&'b Arc<Core>> {
+        Ok(&self.epoch.engine.as_cuda().ok_or_else(unlisted)?.core)
+    }
+
     /// The functions of a library.
     ///
     /// # Errors
@@ -19,9 +28,13 @@ impl PlanBuilder<'_> {
     /// code.
     #[cold]
     pub(crate) fn failure<L: CudaLibrary>(&self, call: &str, code: Code) -> Error {
+        let core = match self.core() {
+            Ok(core) => core,
+            Err(error) => return error,
+        };
         let (mut free, mut total) = (0, 0);
         // SAFETY: the pointers are valid; the context is current, and its end waits for the build.
-        let driver = unsafe { self.core.context.api.mem_get_info(&mut free, &mut total) };
+        let driver = unsafe { core.context.api.mem_get_info(&mut free, &mut total) };
         if !driver.is_success() {
             crate::engines::cuda::report(self.epoch, driver, call);
             if self.epoch.dead() {
@@ -39,9 +52,10 @@ impl PlanBuilder<'_> {
     pub(crate) fn finish_default_streams(&self, call: &str) -> Result<()> {
         const LEGACY: usize = 1;
         const PER_THREAD: usize = 2;
+        let core = self.core()?;
         for stream in [LEGACY, PER_THREAD] {
             // SAFETY: both numbers stand for streams that each context has; the context is current.
-            let code = unsafe { self.core.context.api.stream_synchronize(std::ptr::without_provenance_mut(stream)) };
+            let code = unsafe { core.context.api.stream_synchronize(std::ptr::without_provenance_mut(stream)) };
             code.ok().map_err(|code| crate::engines::cuda::classify(self.epoch, code, call))?;
         }
         Ok(())
@@ -52,7 +66,7 @@ impl PlanBuilder<'_> {
         &self,
         raw: T,
         destroy: impl FnOnce(T) -> Code + Send + 'static,
-    ) -> Object<T> {
-        self.core.object(raw, destroy)
+    ) -> Result<Object<T>> {
+        Ok(self.core()?.object(raw, destroy))
     }
 }

@@ -1,31 +1,18 @@
 //! What a library declares about itself.
 
 use super::status::Status;
-use super::{Code, LoadError, Site};
+use super::{Code, LoadError, Native, Placement, Site, question, warm};
 use crate::core::error::{Error, Result};
 use crate::core::trace::Stats;
 use crate::engines::cuda::Core;
 use cudarc::driver::sys::CUstream;
+use std::sync::Once;
 
 /// Bytes of the workspace that the libraries of a slot share: the size that cuBLAS recommends for Hopper.
 pub(crate) const WORKSPACE: usize = 32 << 20;
 
 /// A call that failed: its name and its status code.
 pub(crate) type Refusal = (&'static str, Code);
-
-/// What a library's handles belong to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Placement {
-    /// One for each stream slot: created by the first operation that needs it there, and bound to the slot's stream
-    /// permanently.
-    PerSlot,
-    /// This many for the epoch, each with its own stream. For handles that hold much device memory: the work in flight
-    /// uses that memory, so they cannot be bound to another stream. An operation uses one of them if it declares itself
-    /// `POOLED`; while it waits for its turn it blocks no thread.
-    Pool(usize),
-    /// There are none: the library needs only plans or descriptors.
-    None,
-}
 
 /// A library of CUDA.
 ///
@@ -88,6 +75,34 @@ pub(crate) trait CudaLibrary: Sized + Send + Sync + 'static {
 pub(crate) trait Listed: CudaLibrary {
     /// Its place in the table of libraries.
     const ID: usize;
+}
+
+/// A library's functions and a handle, stored together so that one lookup finds both.
+pub(super) struct ApiHandle<L: CudaLibrary> {
+    pub(super) api: &'static L::Api,
+    pub(super) handle: L::Handle,
+}
+
+impl Native {
+    pub(crate) const fn of<L: Listed>() -> Self {
+        Native {
+            shared: || Box::new(L::Shared::default()),
+            destroy: |held| match held.downcast::<ApiHandle<L>>() {
+                Ok(held) => L::destroy(held.api, held.handle),
+                Err(_) => Code::SUCCESS, // cannot happen: a library's place holds only its own handle
+            },
+            fill: |shared, stats| {
+                if let Some(shared) = shared.downcast_ref() {
+                    L::fill(shared, stats);
+                }
+            },
+            placement: L::HANDLES,
+            warm: warm::on_each_slot::<L>,
+            ask: question::answer::<L>,
+            distrust: L::distrust,
+            first: Once::new(),
+        }
+    }
 }
 
 /// Where a handle is created: the slot's stream, and its workspace.

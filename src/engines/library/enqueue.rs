@@ -1,8 +1,7 @@
 //! How an operation's CUDA half calls libraries.
 
-use super::contract::{CudaLibrary, Listed, Placement, Seat, WORKSPACE, unlisted};
-use super::handles::ApiHandle;
-use super::{Code, status};
+use super::contract::{ApiHandle, CudaLibrary, Listed, Seat, WORKSPACE, unlisted};
+use super::{Code, Placement, status};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::process;
@@ -30,11 +29,11 @@ impl<'q> Queue<'q> {
     }
 
     fn held<L: Listed>(&mut self) -> Result<(&'static L::Api, &mut L::Handle)> {
-        self.state.handles.get::<L>().map(|held| (held.api, &mut held.handle)).ok_or_else(unlisted)
+        self.state.handles.get::<ApiHandle<L>>(L::ID).map(|held| (held.api, &mut held.handle)).ok_or_else(unlisted)
     }
 
     fn hold<L: Listed>(&mut self) -> Result<()> {
-        match self.state.handles.get::<L>() {
+        match self.state.handles.get::<ApiHandle<L>>(L::ID) {
             Some(_) => Ok(()),
             None => {
                 self.not_in_a_graph("a library's handle that is not created yet")?;
@@ -48,7 +47,7 @@ impl<'q> Queue<'q> {
     /// # Errors
     /// The library is missing.
     pub(crate) fn api<L: Listed>(&self) -> Result<&'static L::Api> {
-        crate::engines::worker::first_use();
+        crate::engines::worker::shared::first_use::begin();
         Ok(L::load()?)
     }
 
@@ -187,7 +186,7 @@ impl<'q> Queue<'q> {
 impl Core {
     /// The state of a library that the slots share.
     pub(crate) fn shared<L: Listed>(&self) -> Result<&L::Shared> {
-        self.code.shared_of_libraries().get::<L>().ok_or_else(unlisted)
+        self.code.shared_of_libraries().get(L::ID).ok_or_else(unlisted)
     }
 
     /// Creates the handle of a slot. The slot is leased, and the context current.
@@ -196,14 +195,14 @@ impl Core {
         if matches!(L::HANDLES, Placement::None) {
             return Err(Error::library("internal error: the library has no handles"));
         }
-        crate::engines::worker::first_use();
+        crate::engines::worker::shared::first_use::begin();
         let api = L::load()?;
         let native = self.code.libraries().get(L::ID).and_then(|entry| entry.native.as_ref()).ok_or_else(unlisted)?;
         let made = L::create(api, &mut Seat { core: self, state });
         // Our exit handler then runs before the handlers that the library has registered so far.
         process::watch_exit_after(&native.first);
         let handle = made.map_err(|(call, code)| self.failure(epoch, state, L::STATUS, call, code))?;
-        state.handles.put(ApiHandle::<L> { api, handle });
+        state.handles.put(L::ID, ApiHandle::<L> { api, handle });
         Ok(())
     }
 

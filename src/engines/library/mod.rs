@@ -6,14 +6,11 @@
 //! created on first use, counted, and destroyed or abandoned with the context; `warm`, versions and statistics use the
 //! same table.
 //!
-//! - `contract.rs`: the trait. `entry.rs`: the list, and a library without its type. `handles.rs`: the handles of a
-//!   slot.
+//! - `contract.rs`: the trait; `list.rs`: the list. What the engines hold of a library is in `engines/ffi`: its entry, its handles,
+//!   its tables of functions.
 //! - `status.rs`: what a status code means, by the library's own table; the driver's sticky code takes precedence.
-//! - `table.rs`, `typed.rs`: macros that declare tables of functions. `names.rs`: tests that the names exist in the
-//!   library.
 //! - `enqueue.rs`: how an operation's CUDA half calls libraries. `warm.rs`: handles created ahead of time.
-//!   `question.rs`: questions to a library, answered here or in a worker.
-//! - `build.rs`: what a plan is built with. `objects.rs`: objects that outlive a dispatch: plans, generators.
+//!   `question.rs`: questions to a library, answered here or in a worker. `build.rs`: what a plan is built with.
 //!
 //! CONTRIBUTING.md explains step by step how to add a library.
 
@@ -23,43 +20,26 @@ mod build;
 mod contract;
 #[cfg(feature = "cuda")]
 mod enqueue;
-mod entry;
-#[cfg(feature = "cuda")]
-mod handles;
-#[cfg(all(test, feature = "cuda"))]
-mod names;
-#[cfg(feature = "cuda")]
-mod objects;
+mod list;
 #[cfg(feature = "cuda")]
 mod question;
 #[cfg(feature = "cuda")]
 mod status;
 #[cfg(feature = "cuda")]
-mod table;
-#[cfg(feature = "cuda")]
-mod typed;
-#[cfg(feature = "cuda")]
 pub(crate) mod warm;
 
 #[cfg(feature = "cuda")]
-pub(crate) use crate::engines::cuda::api::Code;
-#[cfg(feature = "cuda")]
-pub(crate) use contract::{CudaLibrary, Listed, Placement, Refusal, Seat, WORKSPACE};
-pub(crate) use entry::{Entry, libraries};
-#[cfg(feature = "cuda")]
-pub(crate) use entry::{Native, Shared};
-#[cfg(feature = "cuda")]
-pub(crate) use handles::Handles;
+pub(crate) use crate::engines::cuda::Object;
+pub(crate) use crate::engines::ffi::Entry;
 #[cfg(all(test, feature = "cuda"))]
 #[allow(unused_imports, reason = "a build may have no library with tables by letter")]
-pub(crate) use names::assert_names;
+pub(crate) use crate::engines::ffi::assert_names;
 #[cfg(feature = "cuda")]
-pub(crate) use objects::{Object, Objects};
+pub(crate) use crate::engines::ffi::{Called, Code, LoadError, Native, Placement, function_table, typed_table};
+#[cfg(feature = "cuda")]
+pub(crate) use contract::{CudaLibrary, Listed, Refusal, Seat, WORKSPACE};
+pub(crate) use list::libraries;
 #[cfg(feature = "cuda")]
 pub(crate) use question::{Site, answer_here, decode, encode};
 #[cfg(feature = "cuda")]
 pub(crate) use status::{Class, Status, error as status_error, name};
-#[cfg(feature = "cuda")]
-pub(crate) use table::{LoadError, function_table, optional, required};
-#[cfg(feature = "cuda")]
-pub(crate) use typed::{Called, Variants, letters, typed_table};

@@ -2,7 +2,7 @@
 //! process that is a call. For a GPU in a worker the question is sent there, under the library's name; the code in
 //! between does not know its contents.
 
-use super::contract::{CudaLibrary, Listed};
+use super::contract::{CudaLibrary, Listed, unlisted};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::sync::Arc;
@@ -25,10 +25,11 @@ pub(crate) fn answer_here(core: &Arc<Core>, epoch: &Arc<Epoch>, name: &str, ques
     let native = entry.and_then(|entry| entry.native.as_ref());
     let native = native.ok_or_else(|| Error::unsupported(format!("this build has no library `{name}`")))?;
     epoch.admit()?;
-    (native.ask)(core, question)
+    (native.ask)(epoch, question)
 }
 
-pub(crate) fn answer<L: Listed>(core: &Core, question: &[u8]) -> Result<Vec<u8>> {
+pub(crate) fn answer<L: Listed>(epoch: &Epoch, question: &[u8]) -> Result<Vec<u8>> {
+    let core = &epoch.engine.as_cuda().ok_or_else(unlisted)?.core;
     L::answer(&Site { shared: core.shared::<L>()?, core }, question)
 }
 

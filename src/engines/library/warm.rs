@@ -1,20 +1,20 @@
 //! What libraries need, made ahead of time: handles for each slot, and our own kernels, loaded.
 
-use super::contract::{Listed, Placement};
+use super::Placement;
+use super::contract::Listed;
 use crate::core::dispatch::Options;
 use crate::core::epoch::Epoch;
 use crate::core::error::Result;
 use crate::core::sync::Arc;
-use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::dispatch::Call;
-use crate::engines::op::{Op, StackOp};
+use crate::engines::op::{Enqueue, Op, StackOp};
 use std::marker::PhantomData;
 
 pub(crate) fn on_each_slot<L: Listed>(options: &Options, epoch: &Arc<Epoch>) -> Result<()> {
     let Some(engine) = epoch.engine.as_cuda() else { return Ok(()) };
     engine.core.code.preload(epoch, L::kernels());
     if L::HANDLES == Placement::None {
-        crate::engines::worker::first_use();
+        crate::engines::worker::shared::first_use::begin();
         L::load()?;
         return Ok(());
     }

@@ -15,9 +15,7 @@ use crate::core::op::{Incoming, Outgoing};
 #[cfg(feature = "cuda")]
 use crate::core::op::{Next, Retention};
 #[cfg(feature = "cuda")]
-use crate::engines::cuda::Queue;
-#[cfg(feature = "cuda")]
-use crate::engines::op::Prepare;
+use crate::engines::op::{Enqueue, Prepare, QueueRef};
 use crate::engines::tape::Fuse;
 use std::alloc::Layout;
 use std::any::{Any, TypeId};
@@ -100,7 +98,7 @@ pub(crate) struct Facts {
     #[cfg(feature = "host")]
     pub(super) host: unsafe fn(OpAddress, Option<&mut Make<'_>>) -> Result<Landing>,
     #[cfg(feature = "cuda")]
-    pub(super) cuda: for<'q> unsafe fn(OpAddress, &'q mut Queue<'q>) -> Result<()>,
+    pub(super) cuda: unsafe fn(OpAddress, QueueRef<'_>) -> Result<()>,
     /// `None` for an op without plans.
     #[cfg(feature = "cuda")]
     pub(super) prepare: Option<unsafe fn(OpAddress, &mut Prepare<'_>)>,
@@ -216,7 +214,7 @@ impl Facts {
                 overwrites: overwrites::<O>,
                 check: check::<O>,
                 #[cfg(feature = "host")]
-                host: crate::engines::host::host_half::<O>,
+                host: host_half::<O>,
                 #[cfg(feature = "cuda")]
                 cuda: cuda::<O>,
                 #[cfg(feature = "cuda")]
@@ -276,11 +274,29 @@ unsafe fn check<O: Op>(at: OpAddress) -> Result<()> {
     op.check(reads, writes)
 }
 
+#[cfg(feature = "host")]
+/// An op's host half; with `make`, the op may make buffers.
+///
+/// # Safety
+/// See [`OpAddress`]. The spans lie in live memory of this process; no other code writes what is read, and no other code accesses
+/// what is written.
+pub(crate) unsafe fn host_half<O: Op>(at: OpAddress, make: Option<&mut Make<'_>>) -> Result<Landing> {
+    // SAFETY: the caller guarantees it.
+    let (op, (reads, writes)) = unsafe { at.parts::<O>() };
+    // SAFETY: the caller guarantees it.
+    let (reads, writes) = unsafe { (O::Reads::slices(reads), <WritesOf<O>>::slices_mut(writes)) };
+    let raw = match make {
+        Some(make) => op.host_made(reads, writes, make),
+        None => op.host(reads, writes),
+    };
+    raw.map(Raw::leave)
+}
+
 #[cfg(feature = "cuda")]
-unsafe fn cuda<'q, O: Op>(at: OpAddress, queue: &'q mut Queue<'q>) -> Result<()> {
+unsafe fn cuda<O: Op>(at: OpAddress, queue: QueueRef<'_>) -> Result<()> {
     // SAFETY: see `OpAddress`; the queue is borrowed for the call too.
     let (op, spans) = unsafe { at.parts::<O>() };
-    op.cuda(&mut crate::engines::cuda_enqueue::Enqueue::new(queue, spans))
+    op.cuda(&mut Enqueue { queue, spans })
 }
 
 #[cfg(feature = "cuda")]

@@ -1,12 +1,18 @@
 //! An operation: what it is to all floors above. The parts of it that no engine has to be known for (its results, its kinds, how it
 //! crosses) are in `core/op/`.
 //!
-//! `plan.rs`: the plans that an operation needs; `names.rs`: the names of its operands in error messages.
+//! `enqueue.rs`: what its CUDA half is given; `plan.rs`: the plans that it needs; `names.rs`: the names of its operands in error
+//! messages; `code.rs`: the number that names it in an order to a worker.
+//!
+//! Nothing here names an engine.
 //!
 //! **Without its type** it is data and a table of functions, which is all that is compiled for each operation and its types.
 //! `facts.rs`: the table; `operation.rs`: references to an operation and to its operands' spans; `memory.rs`: the memory where
 //! both lie before a task has them; `payload.rs`: their memory in a task. What is unsafe about this is in these four files.
 
+#[cfg(target_os = "linux")]
+pub(crate) mod code;
+mod enqueue;
 mod facts;
 mod memory;
 mod names;
@@ -15,12 +21,19 @@ mod payload;
 pub(crate) mod plan;
 
 #[cfg(target_os = "linux")]
+pub(crate) use code::OpCode;
+pub use enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+pub(crate) use enqueue::QueueRef;
+#[cfg(target_os = "linux")]
 pub(crate) use facts::MARK;
-pub(crate) use facts::{Facts, OpAddress, conclude};
+#[cfg(all(feature = "precompiled", feature = "host", debug_assertions, not(test)))]
+pub(crate) use facts::host_half;
+pub(crate) use facts::{Facts, conclude};
 pub(crate) use memory::{OpMemory, StackOp, taken};
 pub(crate) use operation::{OpRef, Operation};
 pub(crate) use payload::{Content, Payload, in_class};
-pub use plan::{Built, PlanKey, Prepare};
+pub use plan::{Built, PlanBuilder, PlanKey, Prepare};
 
 use crate::core::buffer::Elems;
 use crate::core::element::DType;
@@ -28,7 +41,6 @@ use crate::core::error::{Error, Result};
 use crate::core::op::{
     Bufs, Cost, Internal, Made, Make, Next, OpKind, OperandNames, Output, Raw, Retention, Spans, Wire,
 };
-use crate::engines::cuda_enqueue::Enqueue;
 
 /// One unit of device work, as plain data.
 ///

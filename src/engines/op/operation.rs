@@ -12,9 +12,7 @@ use crate::core::op::raw::Landing;
 use crate::core::op::{AnyOp, Cost, Make, guarded};
 use crate::core::trace::OpInfo;
 #[cfg(feature = "cuda")]
-use crate::engines::cuda::Queue;
-#[cfg(feature = "cuda")]
-use crate::engines::op::Prepare;
+use crate::engines::op::{Prepare, QueueRef};
 use std::any::TypeId;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -193,7 +191,7 @@ impl<'a> Operation<'a> {
     /// See [`Op::cuda`](crate::Op::cuda).
     #[cfg(feature = "cuda")]
     #[inline]
-    pub(crate) fn cuda<'q>(self, queue: &'q mut Queue<'q>) -> Result<()> {
+    pub(crate) fn cuda(self, queue: QueueRef<'_>) -> Result<()> {
         // SAFETY: as above.
         unsafe { (self.op.facts.cuda)(self.at(), queue) }
     }

@@ -5,11 +5,11 @@
 //! for the same build, in a queue that occupies no thread. Plans are kept per epoch, bounded by count and bytes. The
 //! least recently used plan is evicted first; it is dropped when its last user is done.
 
+use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::op::Contained;
 use crate::core::order::KeepAlive;
 use crate::core::sync::Arc;
-use crate::engines::cuda_enqueue::PlanBuilder;
 use std::any::Any;
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
@@ -39,6 +39,24 @@ pub struct Built<P> {
     pub plan: P,
     /// Device memory that the plan holds outside the device's own pool, in bytes.
     pub bytes: u64,
+}
+
+/// What a plan is built with. The device's context is current, and no stream is leased.
+pub struct PlanBuilder<'b> {
+    pub(crate) epoch: &'b Arc<Epoch>,
+}
+
+impl PlanBuilder<'_> {
+    /// The device's name: `cuda:0`.
+    pub fn device(&self) -> &str {
+        &self.epoch.label
+    }
+}
+
+impl std::fmt::Debug for PlanBuilder<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "PlanBuilder({})", self.epoch.label)
+    }
 }
 
 /// Collects the keys of the plans that an op needs.

@@ -14,13 +14,11 @@ use crate::core::op::raw::{RemoteResult, RemoteTarget};
 use crate::core::op::{AnyOp, Made};
 use crate::core::order::Parker;
 use crate::core::sync::{Arc, Mutex};
-#[cfg(feature = "cuda")]
-use crate::engines::cuda::Queue;
-#[cfg(feature = "cuda")]
-use crate::engines::op::Prepare;
-use crate::engines::op::{Facts, Op, OpMemory, Operation, Payload, SpansOf, StackOp, taken};
 #[cfg(target_os = "linux")]
-use crate::engines::worker::OpCode;
+use crate::engines::op::OpCode;
+use crate::engines::op::{Facts, Op, OpMemory, Operation, Payload, SpansOf, StackOp, taken};
+#[cfg(feature = "cuda")]
+use crate::engines::op::{Prepare, QueueRef};
 use std::time::Duration;
 
 /// The error for an operation that cannot be recorded.
@@ -137,8 +135,8 @@ impl Step {
 
     /// See [`Op::cuda`].
     #[cfg(feature = "cuda")]
-    pub(crate) fn half(&self, queue: &mut Queue<'_>) -> Result<()> {
-        self.with(|operation| operation.cuda(&mut queue.lend()))
+    pub(crate) fn half(&self, queue: QueueRef<'_>) -> Result<()> {
+        self.with(|operation| operation.cuda(queue))
     }
 }
 

@@ -1,8 +1,9 @@
 //! Devices that live in a child process: the parent's side, and what both processes share. The child's side, which opens the
 //! device and carries out orders, is in `device/worker/`. Linux only: elsewhere `absent.rs` stands in its place.
 
-// `parent/`: this process; `child/`: what the worker needs of this floor (what opens the device and carries out orders is in
-// `device/worker/`); `shared/`: the segments, the orders and the answers in them.
+// `parent/`: this process; `child/`: how the worker finds an operation (what opens the device and carries out orders is in
+// `device/worker/`); `shared/`: the segments, the orders and the answers in them, and what an engine does for a worker. It
+// names no engine.
 //
 // **Lanes.** Each thread writes to a ring of its own (past the 16th they share), and the worker has a thread for each
 // ring. So an order that takes long to carry out (it loads a library, a queue of the driver is full, memory is not
@@ -41,20 +42,10 @@ pub(crate) mod shared;
 
 #[cfg(feature = "every-operation")]
 pub(crate) use child::Registry;
-pub(crate) use child::Relay;
-pub(crate) use child::{OpCode, With, with_handler};
-pub(crate) use parent::Flight;
+pub(crate) use child::{With, with_handler};
 #[cfg(feature = "cuda")]
 pub(crate) use parent::Question;
-pub(crate) use parent::UntypedDispatch;
 pub(crate) use parent::WorkerEngine;
-pub(crate) use parent::flight;
 pub(crate) use parent::open;
 pub(crate) use shared::executable;
 pub(crate) use shared::{code_at, code_distance, distance, place};
-
-/// What this thread does next is slow, but only the first time: a worker's watchdog does not count it.
-#[cfg(feature = "cuda")]
-pub(crate) fn first_use() {
-    shared::first_use::begin();
-}

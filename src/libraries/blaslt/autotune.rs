@@ -104,7 +104,7 @@ impl BlasLt {
 #[cfg(feature = "cuda")]
 mod measure {
     use super::super::epilogue::WritePlaces;
-    use super::super::way::{Choice, Question, Way};
+    use super::super::selection::{Choice, Question, Selection};
     use super::*;
     use crate::core::error::Error;
     use crate::core::sync::{AtomicU64, Ordering};
@@ -120,16 +120,16 @@ mod measure {
         places: WritePlaces,
     ) -> Result<Tuning> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
-        let run = |way: Way| -> Result<Option<Duration>> {
-            let pending = call.by(way).dispatch(device, W::scratch(&places, device)?).map_err(Into::into)?;
+        let run = |selection: Selection| -> Result<Option<Duration>> {
+            let pending = call.by(selection).dispatch(device, W::scratch(&places, device)?).map_err(Into::into)?;
             Ok(pending.await_timed().map_err(Into::into)?.device)
         };
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        run(Way::Survey { number, writes: places })?;
+        run(Selection::Survey { number, writes: places })?;
         let choices: Vec<Choice> = library::ask(device, "blaslt", &Question::Survey(number))?;
         let mut measured = Vec::with_capacity(choices.len());
         for choice in choices {
-            let rounds = (0..=ROUNDS).map(|_| run(Way::This(choice))).collect::<Result<Vec<_>>>();
+            let rounds = (0..=ROUNDS).map(|_| run(Selection::This(choice))).collect::<Result<Vec<_>>>();
             match rounds {
                 Ok(times) => {
                     let mut times: Vec<Duration> = times.into_iter().skip(1).flatten().collect();

@@ -150,9 +150,9 @@ impl<'a, T: MatmulTypes, W: Extra<T::D>> Call<'a, T, W> {
 
     /// The same product, to be enqueued in another way.
     #[cfg(feature = "cuda")]
-    pub(super) fn by(&self, way: super::way::Way) -> Self {
+    pub(super) fn by(&self, selection: super::selection::Selection) -> Self {
         Call {
-            op: Fused { way, ..self.op.clone() },
+            op: Fused { selection, ..self.op.clone() },
             scales: self.scales.clone(),
             factors: self.factors.clone(),
             ..*self

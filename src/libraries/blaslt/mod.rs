@@ -93,9 +93,9 @@ mod op;
 mod operands;
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 mod register;
+mod selection;
 mod spec;
 mod types;
-mod way;
 
 #[cfg(feature = "cuda")]
 use cuda_half::KERNELS;

@@ -2,9 +2,9 @@
 
 use super::epilogue::{Beside, Extra, Function, Kind, Place, WritePlaces};
 use super::operands::{ReadPlaces, Reading};
+use super::selection::Selection;
 use super::spec::{AuxLayout, Auxiliary, Layout, MATRICES, Matmul};
 use super::types::MatmulTypes;
-use super::way::Way;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans, Wire};
@@ -25,7 +25,7 @@ pub(super) struct Fused<T: MatmulTypes, R, W> {
     pub(super) outer: [bool; 2],
     /// Whether the previous contents of D are not read.
     pub(super) fresh: bool,
-    pub(super) way: Way,
+    pub(super) selection: Selection,
     /// Used by the checks, by the submission and by the engine; computed once. `None` if it is not valid, or if the op
     /// came from another process.
     #[serde(skip)]
@@ -44,7 +44,7 @@ impl<T: MatmulTypes, R, W> Clone for Fused<T, R, W> {
             scaled,
             outer,
             fresh,
-            way: self.way,
+            selection: self.selection,
             known: self.known,
             worked_out: OnceLock::new(),
             _operands: PhantomData,
@@ -70,7 +70,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             scaled,
             outer,
             fresh: spec.beta == T::Scalar::default(),
-            way: Way::default(),
+            selection: Selection::default(),
             known: None,
             worked_out: OnceLock::new(),
             _operands: PhantomData,

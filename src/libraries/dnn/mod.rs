@@ -39,13 +39,14 @@
 //! ([`explain`](Planned::explain)) and make it beforehand ([`prepare`](Planned::prepare));
 //! [`autotune_convolution`](Dnn::autotune_convolution) measures. Which pass of a convolution is meant, a [`ConvolutionPass`] says.
 
-// The files of this folder: `front` is the handle; `convolution`, `attention` and `recurrent` are operations with their host halves,
+// The files of this folder: `front` is the handle, `element` the types of elements; `convolution`, `attention` and `recurrent` are operations with their host halves,
 // `product` the products of matrices of these, `native` cuDNN. `pooling` has a kernel of its own. `norms`, `activations`, `losses`, `embeddings`,
 // `resize` and `sampling` are formulas (`formulas`), reductions and moves; `number` has the arithmetic of kernels for the host.
 
 mod activations;
 mod attention;
 mod convolution;
+mod element;
 mod embeddings;
 mod formulas;
 mod front;
@@ -65,7 +66,8 @@ mod sampling;
 
 pub use activations::Activation;
 pub use attention::{Attention, Corner};
-pub use convolution::{Convolution, ConvolutionPass, DnnElement, Fused, Paddings, Spatial};
+pub use convolution::{Convolution, ConvolutionPass, Fused, Paddings, Spatial};
+pub use element::DnnElement;
 pub use embeddings::Rotary;
 pub use front::Dnn;
 pub use losses::{LabelLoss, LossReduction};

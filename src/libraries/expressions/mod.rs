@@ -142,6 +142,4 @@ pub use scalar::Scalar;
 pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     registry.add::<op::Map>();
     registry.add::<ahead::Ahead>();
-    super::reductions::register(registry);
-    super::moves::register(registry);
 }

@@ -35,7 +35,7 @@ fn function(text: String, builder: &PlanBuilder<'_>) -> Result<(Function, u64)> 
     // Code of a kernel, roughly: a word of 16 bytes for each line.
     let bytes = 16 * text.lines().count() as u64;
     let text = CString::new(text).map_err(|_| Error::library("internal error: a zero byte in a kernel"))?;
-    let (core, epoch) = (builder.core, builder.epoch);
+    let (core, epoch) = (builder.core()?, builder.epoch);
     let module = Arc::new(core.code.load_module(epoch, text.as_bytes_with_nul(), true)?);
     let function = Function::find(core, epoch, &module, Writer::ENTRY)?;
     let function = function.ok_or_else(|| Error::library("internal error: a module without its kernel"))?;

@@ -97,12 +97,8 @@ impl Key {
         }
         let number = self.number(writer, place, slices);
         if self.checked {
-            let (bad, place, complement) =
-                (writer.reg(Class::Predicate), offsets.of(writer, 3), writer.reg(Class::Long));
-            ptx!(writer, "setp.ge.u64 {bad}, {number}, {slices}");
-            ptx!(writer, "not.b64 {complement}, {place}");
-            ptx!(writer, "@{bad} red.global.max.u64 [{result}+0], {complement}");
-            ptx!(writer, "selp.b64 {number}, 0, {number}, {bad}");
+            let place = offsets.of(writer, 3);
+            checked(writer, number, place, (slices, result));
         }
         ptx!(writer, "mul.lo.s64 {number}, {number}, {stride}");
         ptx!(writer, "add.s64 {x}, {x}, {number}");
@@ -139,6 +135,15 @@ impl Key {
         ptx!(writer, "ld.global{vector}.{t} {list}, [{x}+0]");
         ptx!(writer, "st.global{vector}.{t} [{target}+0], {list}");
     }
+}
+
+/// An index out of range becomes 0, and the result the smallest of their places, as its complement.
+fn checked(writer: &mut Writer, number: Reg, place: Reg, (slices, result): (Reg, Reg)) {
+    let (bad, complement) = (writer.reg(Class::Predicate), writer.reg(Class::Long));
+    ptx!(writer, "setp.ge.u64 {bad}, {number}, {slices}");
+    ptx!(writer, "not.b64 {complement}, {place}");
+    ptx!(writer, "@{bad} red.global.max.u64 [{result}+0], {complement}");
+    ptx!(writer, "selp.b64 {number}, 0, {number}, {bad}");
 }
 
 pub(super) fn enqueue(take: &Take, queue: &mut Enqueue<'_, Take>) -> Result<()> {

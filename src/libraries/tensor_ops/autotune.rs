@@ -3,7 +3,7 @@
 use super::einsum::Expression;
 use super::element::TensorElement;
 use super::front::{TensorOps, reads, told};
-use super::known::Asked;
+use super::known::PlanRequest;
 use super::operands::TensorOperands;
 use super::run::Run;
 use super::settings::{Backend, Settings};
@@ -57,7 +57,7 @@ impl TensorOps {
     }
 }
 
-fn tune(ops: &TensorOps, asked: &Asked<'_>) -> Result<Vec<TunedRoute>> {
+fn tune(ops: &TensorOps, asked: &PlanRequest<'_>) -> Result<Vec<TunedRoute>> {
     let device = ops.device();
     let run = |plan: &Arc<super::plan::Plan>| -> Result<Duration> {
         let start = Clock::SYSTEM.start();
@@ -70,7 +70,7 @@ fn tune(ops: &TensorOps, asked: &Asked<'_>) -> Result<Vec<TunedRoute>> {
         if backend == Backend::OnePass && flops > FEW_OPERATIONS {
             continue;
         }
-        let by = Asked { settings: Settings { backend, ..asked.settings }, written: None, ..*asked };
+        let by = PlanRequest { settings: Settings { backend, ..asked.settings }, written: None, ..*asked };
         let times = by.fresh(device).and_then(|plan| {
             let plan = Arc::new(plan);
             run(&plan)?;

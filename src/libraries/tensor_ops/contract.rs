@@ -3,7 +3,7 @@
 use super::einsum::{Einsum, Expression};
 use super::element::{TensorElement, factor};
 use super::front::{TensorOps, reads};
-use super::known::{Asked, Spec, Written, owned};
+use super::known::{PlanRequest, Spec, Written, owned};
 use super::run::{Factors, Run};
 use crate::core::buffer::{AnyBuffer, AnyBuffers, DeviceBuffer};
 use crate::core::error::{Error, Rejected, Result};
@@ -93,7 +93,7 @@ impl TensorOps {
             return refused(Error::invalid("expression", what), target.into_tensor());
         }
         let (buffer, layout, whole) = target.operand();
-        let asked = Asked {
+        let asked = PlanRequest {
             spec: Spec::Whole(&spec.einsum),
             calls: &T::CALLS,
             settings: self.settings,

@@ -2,7 +2,7 @@
 
 use super::einsum::{Einsum, Expression};
 use super::element::{Calls, TensorElement};
-use super::known::{Asked, Spec};
+use super::known::{PlanRequest, Spec};
 use super::network::Network;
 use super::operands::TensorOperands;
 use super::pair::Slot;
@@ -122,8 +122,8 @@ impl TensorOps {
     }
 
     /// A call, to be looked up.
-    pub(super) fn asked<'k>(&self, calls: &'k Calls, spec: Spec<'k>, reads: &'k [Read<'k>]) -> Asked<'k> {
-        Asked { spec, calls, settings: self.settings, reads, conjugate: [false; 3], written: None }
+    pub(super) fn asked<'k>(&self, calls: &'k Calls, spec: Spec<'k>, reads: &'k [Read<'k>]) -> PlanRequest<'k> {
+        PlanRequest { spec, calls, settings: self.settings, reads, conjugate: [false; 3], written: None }
     }
 
     /// The sum of products that the expression describes, as a new row-major tensor. Does not wait.

@@ -36,24 +36,24 @@ pub enum Spec<'k> {
     Whole(&'k Einsum),
 }
 
-enum Wrote {
+enum OwnedSpec {
     Text(Box<str>),
     Whole(Einsum),
 }
 
 impl Spec<'_> {
-    fn is(&self, wrote: &Wrote) -> bool {
+    fn is(&self, wrote: &OwnedSpec) -> bool {
         match (self, wrote) {
-            (Spec::Text(one), Wrote::Text(other)) => **one == **other,
-            (Spec::Whole(one), Wrote::Whole(other)) => *one == other,
+            (Spec::Text(one), OwnedSpec::Text(other)) => **one == **other,
+            (Spec::Whole(one), OwnedSpec::Whole(other)) => *one == other,
             _ => false,
         }
     }
 
-    fn kept(&self) -> Wrote {
+    fn kept(&self) -> OwnedSpec {
         match self {
-            Spec::Text(text) => Wrote::Text((*text).into()),
-            Spec::Whole(einsum) => Wrote::Whole((*einsum).clone()),
+            Spec::Text(text) => OwnedSpec::Text((*text).into()),
+            Spec::Whole(einsum) => OwnedSpec::Whole((*einsum).clone()),
         }
     }
 }
@@ -68,7 +68,7 @@ pub(super) struct Written<'k> {
 }
 
 /// What is asked for.
-pub(super) struct Asked<'k> {
+pub(super) struct PlanRequest<'k> {
     pub(super) spec: Spec<'k>,
     pub(super) calls: &'k Calls,
     pub(super) settings: Settings,
@@ -79,11 +79,11 @@ pub(super) struct Asked<'k> {
 }
 
 /// Everything of a key but texts and layouts.
-type Few = (DType, Settings, DeviceKind, [bool; 3], bool);
+type Conditions = (DType, Settings, DeviceKind, [bool; 3], bool);
 
 struct Known {
-    spec: Wrote,
-    few: Few,
+    spec: OwnedSpec,
+    few: Conditions,
     written: Option<Layout>,
     given: SmallVec<[Layout; 2]>,
     plan: Arc<Plan>,
@@ -95,7 +95,7 @@ const MOST: usize = 256;
 type All = Cache<u64, Known, BuildHasherDefault<Words>>;
 static KNOWN: LazyLock<Mutex<All>> = LazyLock::new(|| Mutex::new(Cache::new(MOST, MOST)));
 
-impl Asked<'_> {
+impl PlanRequest<'_> {
     /// The plan of a call, which an earlier one may have led to.
     pub(super) fn plan(&self, device: &Device) -> Result<Arc<Plan>> {
         let (hash, few) = self.key(device);
@@ -117,7 +117,7 @@ impl Asked<'_> {
         drop(out);
     }
 
-    fn key(&self, device: &Device) -> (u64, Few) {
+    fn key(&self, device: &Device) -> (u64, Conditions) {
         let is_read = self.written.as_ref().is_some_and(|written| written.is_read);
         let few = (self.calls.dtype, self.settings, device.kind(), self.conjugate, is_read);
         let written = self.written.as_ref().map(|written| written.layout);
@@ -125,7 +125,7 @@ impl Asked<'_> {
         (BuildHasherDefault::<Words>::default().hash_one((self.spec, few, written, given)), few)
     }
 
-    fn is(&self, known: &Known, few: &Few) -> bool {
+    fn is(&self, known: &Known, few: &Conditions) -> bool {
         let written = self.written.as_ref().map(|written| written.layout);
         self.spec.is(&known.spec)
             && known.few == *few

@@ -1,6 +1,7 @@
 //! One problem: turns row-major order into column-major order, and loops over batches and panels.
 
 use crate::core::room::{OrUnwind, collected, filled, with_capacity};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::super::parallel;
@@ -216,6 +217,54 @@ where
         }
     }
 
+    /// What all columns of matrix `at` share.
+    fn common(&self, at: usize) -> Common<'_, C, W, Bias, Aux> {
+        let (ld, stride) = self.aux;
+        let along = if self.by_rows { Along::Columns } else { Along::Rows };
+        let c = self.c.map(|c| {
+            let (rows, columns) = if c.by_rows == self.by_rows { (1, c.ld) } else { (c.ld, 1) };
+            (c.data.get(at * c.stride..).unwrap_or_default(), rows, columns)
+        });
+        let (row_scale, column_scale) = match self.by_rows {
+            false => (self.scale_a, self.scale_b),
+            true => (self.scale_b, self.scale_a),
+        };
+        Common {
+            alpha: self.alpha,
+            beta: self.beta,
+            row_scale,
+            column_scale,
+            scale_d: self.scale_d,
+            bias: self.bias.map(|(bias, stride)| (bias.get(at * stride..).unwrap_or_default(), along)),
+            activation: self.activation,
+            mask: self.mask.map(|mask| (mask.get(at * stride / 8..).unwrap_or_default(), ld)),
+            pre: self.pre.map(|pre| (pre.get(at * stride..).unwrap_or_default(), ld)),
+            c,
+            amax: self.amax,
+        }
+    }
+
+    /// The sums of these columns of `left * right`, without a factor.
+    fn sums<L, R>(
+        &self,
+        left: &Factor<'_, L>,
+        right: &Factor<'_, R>,
+        (m, columns): (usize, Range<usize>),
+        sums: &mut [W::Acc],
+    ) where
+        L: Product<R, W::Acc>,
+        R: Product<L, W::Acc>,
+    {
+        if self.k == 0 || self.alpha == W::default() {
+            return sums.fill(W::Acc::default());
+        }
+        let (first, n) = (columns.start, columns.len());
+        let from = if right.op == Trans::No { first.saturating_mul(right.ld) } else { first };
+        let (op_a, op_b, alpha, beta) = (left.op, right.op, (), ());
+        let spec = GemmSpec { m, n, k: self.k, op_a, lda: left.ld, op_b, ldb: right.ld, ldc: m, alpha, beta };
+        L::product(&spec, &left.data, right.data.get(from..).unwrap_or_default(), sums);
+    }
+
     /// The product `left * right` with D stored by columns.
     fn panels<L, R, D>(
         &self,
@@ -235,29 +284,8 @@ where
             }
             return;
         }
-        let (ld, stride) = self.aux;
-        let along = if self.by_rows { Along::Columns } else { Along::Rows };
-        let c = self.c.map(|c| {
-            let (rows, columns) = if c.by_rows == self.by_rows { (1, c.ld) } else { (c.ld, 1) };
-            (c.data.get(at * c.stride..).unwrap_or_default(), rows, columns)
-        });
-        let (row_scale, column_scale) = match self.by_rows {
-            false => (self.scale_a, self.scale_b),
-            true => (self.scale_b, self.scale_a),
-        };
-        let common = Common {
-            alpha: self.alpha,
-            beta: self.beta,
-            row_scale,
-            column_scale,
-            scale_d: self.scale_d,
-            bias: self.bias.map(|(bias, stride)| (bias.get(at * stride..).unwrap_or_default(), along)),
-            activation: self.activation,
-            mask: self.mask.map(|mask| (mask.get(at * stride / 8..).unwrap_or_default(), ld)),
-            pre: self.pre.map(|pre| (pre.get(at * stride..).unwrap_or_default(), ld)),
-            c,
-            amax: self.amax,
-        };
+        let (ld, _) = self.aux;
+        let common = self.common(at);
         let mut sum = grad.map(|grad| (grad, filled(m, Sum::default()).or_unwind()));
         let width = (PANEL / m).clamp(1, n);
         let mut sums = filled(m.saturating_mul(width), W::Acc::default()).or_unwind();
@@ -267,24 +295,7 @@ where
         let mut pre = pre.map(|p| p.chunks_mut(ld.max(1)));
         for first in (0..n).step_by(width) {
             let width = width.min(n - first);
-            if self.k == 0 || self.alpha == W::default() {
-                sums.fill(W::Acc::default());
-            } else {
-                let from = if right.op == Trans::No { first.saturating_mul(right.ld) } else { first };
-                let spec = GemmSpec {
-                    m,
-                    n: width,
-                    k: self.k,
-                    op_a: left.op,
-                    lda: left.ld,
-                    op_b: right.op,
-                    ldb: right.ld,
-                    ldc: m,
-                    alpha: (),
-                    beta: (),
-                };
-                L::product(&spec, &left.data, right.data.get(from..).unwrap_or_default(), &mut sums);
-            }
+            self.sums(left, right, (m, first..first + width), &mut sums);
             let mut kept = values.chunks_mut(m);
             let mut columns = with_capacity(width).or_unwind();
             for (j, sums) in sums.chunks(m).take(width).enumerate() {

@@ -10,7 +10,7 @@ use cudarc::driver::sys::{
 };
 
 use super::Code;
-use crate::engines::library::function_table;
+use crate::engines::ffi::function_table;
 
 function_table! {
     /// The functions of `libcuda`. All may be called from any thread. They work on the calling thread's current

@@ -18,6 +18,5 @@ pub(crate) mod nvml;
 #[cfg_attr(not(feature = "nvtx"), allow(dead_code, reason = "ranges are named with the feature only"))]
 pub(crate) mod nvtx;
 
-pub(crate) use crate::engines::library::LoadError;
-pub(crate) use codes::Code;
+pub(crate) use crate::engines::ffi::{Code, LoadError};
 pub(crate) use driver::Driver;

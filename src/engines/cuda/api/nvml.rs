@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use crate::engines::library::function_table;
+use crate::engines::ffi::function_table;
 
 function_table! {
     /// The functions of `libnvidia-ml`.

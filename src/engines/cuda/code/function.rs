@@ -33,7 +33,7 @@ impl Function {
         module: &Arc<LoadedModule>,
         name: &CStr,
     ) -> Result<Option<Self>> {
-        crate::engines::worker::first_use(); // the driver may load the kernel's code in this call
+        crate::engines::worker::shared::first_use::begin(); // the driver may load the kernel's code in this call
         core.code.inside(epoch, || {
             let Some(raw) = module.function(core, epoch, name)? else { return Ok(None) };
             let attribute = |which: u32| -> Result<u32> {

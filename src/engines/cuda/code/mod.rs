@@ -1,11 +1,12 @@
 //! What runs on the device: `module.rs`: modules, the code of kernels; `function.rs`: a kernel; `ptx.rs`: kernels that ops bring;
 //! `ptx_params.rs`: the parameters that their text declares; `launch.rs`: launches; `limits.rs`: what the device allows.
-//! `plans.rs`: plans, each built once and used by many operations.
+//! `plans.rs`: plans, each built once and used by many operations; `objects.rs`: the native objects of libraries, which an epoch owns.
 
 mod function;
 mod launch;
 mod limits;
 mod module;
+mod objects;
 mod plans;
 mod ptx;
 #[cfg(debug_assertions)]
@@ -14,7 +15,7 @@ mod ptx_params;
 pub(crate) use function::Function;
 pub(crate) use launch::RawConfig;
 pub(crate) use module::{LoadedModule, Modules};
-pub use plans::PlanBuilder;
+pub(crate) use objects::{Object, Objects};
 pub(crate) use plans::{Cell, Need, Plans};
 pub(crate) use ptx::Cached;
 pub use ptx::{KernelArg, Ptx};
@@ -24,7 +25,7 @@ use crate::core::trace::{Counters, Stats};
 use crate::engines::cuda::context::Context;
 use crate::engines::cuda::housekeeping::Nudge;
 use crate::engines::cuda::wait::BlockingWaits;
-use crate::engines::library::{Entry, Objects, Shared};
+use crate::engines::ffi::{Entry, Shared};
 
 /// The code of one epoch: modules, plans, and the libraries with their objects.
 pub(crate) struct LoadedCode {

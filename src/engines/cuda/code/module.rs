@@ -115,7 +115,7 @@ impl Modules {
         const ERROR_LOG: u32 = 5;
         const ERROR_LOG_BYTES: u32 = 6;
         const LOG_BYTES: usize = 16 << 10;
-        crate::engines::worker::first_use();
+        crate::engines::worker::shared::first_use::begin();
         let mut log = vec![0u8; LOG_BYTES];
         let mut options = [ERROR_LOG, ERROR_LOG_BYTES];
         let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), std::ptr::without_provenance_mut(LOG_BYTES - 1)];

@@ -3,7 +3,7 @@
 //! - **Single flight**: the first dispatch that needs a plan starts its build on a helper thread. Others that need it
 //!   meanwhile wait for the same build. No thread blocks for it, and no lease is held.
 //! - **Race "build against evict"**: each user of a plan holds a share of it, so eviction only takes it off the list.
-//! - The library's part of a plan is an object of the epoch (`../library/objects.rs`), which destroys it late. So it
+//! - The library's part of a plan is an object of the epoch (`objects.rs`), which destroys it late. So it
 //!   does not matter which thread drops a plan last, or when.
 
 use crate::core::cache::Words;
@@ -12,7 +12,7 @@ use crate::core::error::{Error, Result, Site};
 use crate::core::order::Runnable;
 use crate::core::sync::{Arc, Mutex};
 use crate::engines::cuda::Core;
-use crate::engines::op::plan::{AnyPlan, Ask, Key};
+use crate::engines::op::plan::{AnyPlan, Ask, Key, PlanBuilder};
 use lru::LruCache;
 use smallvec::SmallVec;
 use std::hash::BuildHasherDefault;
@@ -82,25 +82,6 @@ impl Needs<'_> {
             Need::Missing(_) => None,
         };
         Ok(self.all.into_iter().filter_map(plan).collect())
-    }
-}
-
-/// What a plan is built with. The device's context is current, and no stream is leased.
-pub struct PlanBuilder<'b> {
-    pub(crate) core: &'b Arc<Core>,
-    pub(crate) epoch: &'b Arc<Epoch>,
-}
-
-impl PlanBuilder<'_> {
-    /// The device's name: `cuda:0`.
-    pub fn device(&self) -> &str {
-        &self.epoch.label
-    }
-}
-
-impl std::fmt::Debug for PlanBuilder<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "PlanBuilder({})", self.epoch.label)
     }
 }
 
@@ -247,7 +228,7 @@ impl Core {
     }
 
     fn build_plan(self: &Arc<Self>, epoch: &Arc<Epoch>, key: &Key) {
-        let build = || self.code.inside(epoch, || key.build(&mut PlanBuilder { core: self, epoch }));
+        let build = || self.code.inside(epoch, || key.build(&mut PlanBuilder { epoch }));
         let build = || {
             catch_unwind(AssertUnwindSafe(build)).unwrap_or_else(|_| {
                 Err(Error::Panicked { message: "while it built a plan".into(), site: Site::none() })

@@ -121,7 +121,7 @@ impl LoadedCode {
         const MAX_THREADS: u32 = 0;
         for ptx in [&KERNELS].into_iter().chain(all.iter().copied()) {
             let Ok(text) = CString::new(ptx.text) else { continue };
-            crate::engines::worker::first_use();
+            crate::engines::worker::shared::first_use::begin();
             let _ = self.inside(epoch, || {
                 let module = self.lasting_module(epoch, ptx.id(), &text)?;
                 for name in ptx.entries() {
@@ -154,7 +154,7 @@ impl Queue<'_> {
     /// Launches the kernel `name` of `ptx` on the dispatch's stream.
     ///
     /// # Safety
-    /// See [`Enqueue::launch`](crate::engines::cuda::Enqueue::launch).
+    /// See [`Enqueue::launch`](crate::Enqueue::launch).
     pub(crate) unsafe fn launch(
         &mut self,
         ptx: &'static Ptx,

@@ -1,8 +1,8 @@
 //! A dispatch over several devices: steps 3 to 6 of `dispatch/across.rs`.
 //!
-//! It is like any other dispatch, with a [`Turn`] on each device. Each of its streams waits for what the operands on its
+//! It is like any other dispatch, with a [`OnSlot`] on each device. Each of its streams waits for what the operands on its
 //! own device must follow. What one device must do before another, only the op knows
-//! ([`Enqueue::follow`](crate::engines::cuda::Enqueue::follow)).
+//! ([`Enqueue::follow`](crate::Enqueue::follow)).
 //!
 //! **One order of leases**: a thread that holds the lease of a slot may wait for a slot of a device with a higher number,
 //! never for one of a device with a lower number, and for one slot of a device at a time. So no two threads wait for each
@@ -15,9 +15,9 @@
 //! The ring of each slot keeps the task. So it is kept until the work is done on all devices, and the last ring settles
 //! it.
 
+use super::on_slot::OnSlot;
 use super::submit::{DeviceOperands, announce};
 use super::together::take_in_order;
-use super::turn::Turn;
 use super::under_lease::{EnqueueInput, NotEnqueued, enqueue_on};
 use crate::core::dispatch::Gate;
 use crate::core::error::{Error, Result};
@@ -81,13 +81,13 @@ fn submit_now(s: &mut Submission<'_, '_, '_>, places: &mut [Place<'_, '_>]) -> R
         }
     }
     let leases = lease_each(places)?;
-    let mut turns = turns(places, leases, landed);
-    let Some((lead, others)) = turns.split_first_mut() else { return Ok(()) };
+    let mut on_slots = on_slots(places, leases, landed);
+    let Some((lead, others)) = on_slots.split_first_mut() else { return Ok(()) };
     let input = EnqueueInput { traced: trace.is_some(), ..EnqueueInput::default() };
     let enqueued = enqueue_on(s, (lead, others), &input, &mut retired);
     let outcome = enqueued.and_then(|enqueued| enqueued.finish(&mut *s.call, (lead, others), &[]));
     let slot = lead.lease.slot.shared.index;
-    drop(turns);
+    drop(on_slots);
     drop(gate);
     retired.iter().for_each(|cargo| cargo.retire());
     outcome?;
@@ -103,12 +103,12 @@ pub(crate) fn lease_each<'p>(places: &mut [Place<'p, '_>]) -> Result<SmallVec<[L
     take_in_order(places, |place| place.operands.epoch.device, Place::lease)
 }
 
-/// A turn on each device; the first gets the place of the result.
-pub(crate) fn turns<'t, 'p: 't, 'x>(
+/// The dispatch on the slot of each device; the first gets the place of the result.
+pub(crate) fn on_slots<'t, 'p: 't, 'x>(
     places: &'t [Place<'t, 'x>],
     leases: SmallVec<[Lease<'p>; 1]>,
     mut landed: Landed,
-) -> SmallVec<[Turn<'t, 'x>; 1]> {
-    let turn = |(place, lease)| Turn::new(place, lease, std::mem::replace(&mut landed, Landed::Nothing));
-    places.iter().zip(leases).map(turn).collect()
+) -> SmallVec<[OnSlot<'t, 'x>; 1]> {
+    let on_slot = |(place, lease)| OnSlot::new(place, lease, std::mem::replace(&mut landed, Landed::Nothing));
+    places.iter().zip(leases).map(on_slot).collect()
 }

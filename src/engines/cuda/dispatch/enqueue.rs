@@ -1,14 +1,14 @@
-//! The leased stream that an op's CUDA half works with.
+//! The leased stream that an op's CUDA half works with: the methods of [`Enqueue`].
 
 use super::queue::{EnqueueOn, Queue};
 use crate::core::buffer::Span;
 use crate::core::element::Element;
 use crate::core::error::Result;
 use crate::core::op::Spans;
-use crate::engines::op::SpansOf;
-use crate::engines::op::{Op, PlanKey, WritesOf};
+use crate::engines::op::{Enqueue, Op, PlanKey, QueueRef, WritesOf};
 use std::ffi::c_void;
 use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
 
 /// A CUDA stream as C knows it (`CUstream`, `cudaStream_t`): what [`Enqueue::stream`] lends for calls of your own.
 ///
@@ -33,15 +33,13 @@ impl StreamPtr {
     }
 }
 
-/// A leased stream with this dispatch's operands. [`Op::cuda`](crate::Op::cuda) enqueues its work on it.
-///
-/// The stream already waits for all work that the operands must follow. The CUDA half enqueues its work and returns; it
-/// waits for nothing. Your own calls of the driver or of a library use [`stream`](Self::stream) and are `unsafe`. The
-/// methods here that take an address are `unsafe` too: only the caller knows whose memory it is.
-pub struct Enqueue<'q, O: Op> {
-    /// Not the queue itself: a dozen words, which would be copied once more on every dispatch.
-    queue: &'q mut Queue<'q>,
-    spans: &'q SpansOf<O>,
+impl<'q> Queue<'q> {
+    /// The queue for an operation's CUDA half, which knows no engine.
+    #[inline]
+    pub(crate) fn untyped(&'q mut self) -> QueueRef<'q> {
+        // SAFETY: it is a queue, borrowed exclusively for `'q`.
+        unsafe { QueueRef::new(NonNull::from(self).cast()) }
+    }
 }
 
 impl<O: Op> std::fmt::Debug for Enqueue<'_, O> {
@@ -54,23 +52,23 @@ impl<O: Op> std::fmt::Debug for Enqueue<'_, O> {
 #[doc(hidden)]
 impl<'q, O: Op> Deref for Enqueue<'q, O> {
     type Target = Queue<'q>;
+    #[inline]
     fn deref(&self) -> &Queue<'q> {
-        self.queue
+        // SAFETY: the queue that `untyped` was given; this borrow of `self` is one of it.
+        unsafe { self.queue.at().cast().as_ref() }
     }
 }
 
 #[doc(hidden)]
 impl<O: Op> DerefMut for Enqueue<'_, O> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut Self::Target {
-        self.queue
+        // SAFETY: as above; `self` is borrowed exclusively.
+        unsafe { self.queue.at().cast().as_mut() }
     }
 }
 
 impl<'q, O: Op> Enqueue<'q, O> {
-    pub(crate) fn new(queue: &'q mut Queue<'q>, spans: &'q SpansOf<O>) -> Self {
-        Enqueue { queue, spans }
-    }
-
     /// The operands that are read: their places in device memory.
     pub fn reads(&self) -> &'q Spans<O::Reads> {
         &self.spans.0
@@ -83,7 +81,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
 
     /// The number of the current phase of an op that is [`OpKind::Phased`](crate::OpKind::Phased), counted from 0.
     pub fn phase(&self) -> usize {
-        self.queue.phase
+        self.phase
     }
 
     /// The place in device memory of a buffer that [`Op::next`](crate::Op::next) made. `index` is its number among
@@ -93,7 +91,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
     /// [`Error::LibraryError`](crate::Error::LibraryError) if there is no such buffer, or if its element type is not
     /// `T`.
     pub fn made<T: Element>(&self, index: usize) -> Result<Span<T>> {
-        self.queue.made(index)
+        (**self).made(index)
     }
 
     /// The address of scratch memory that [`Op::next`](crate::Op::next) made for the later phases. `index` is its
@@ -102,7 +100,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
     /// # Errors
     /// [`Error::LibraryError`](crate::Error::LibraryError) if there is no such memory.
     pub fn made_scratch(&self, index: usize) -> Result<u64> {
-        self.queue.made_scratch(index)
+        (**self).made_scratch(index)
     }
 
     /// A plan that [`Op::prepare`](crate::Op::prepare) asked for. `index` is its number among these plans, counted from
@@ -111,20 +109,20 @@ impl<'q, O: Op> Enqueue<'q, O> {
     /// # Errors
     /// [`Error::LibraryError`](crate::Error::LibraryError) if there is no such plan, or if its key is not of type `K`.
     pub fn plan<K: PlanKey>(&self, index: usize) -> Result<&'q K::Plan> {
-        self.queue.plan::<K>(index)
+        (**self).plan::<K>(index)
     }
 
     /// The stream, for your own calls. The device's context is current. All work that these calls start must have
     /// completed when the stream's work has. It may access only the operands, [`scratch`](Self::scratch) and
     /// [`result`](Self::result).
     pub fn stream(&mut self) -> StreamPtr {
-        StreamPtr(self.queue.stream().cast())
+        StreamPtr((**self).stream().cast())
     }
 
     /// The number of devices that the dispatch has: more than one for
     /// [`Device::dispatch_across`](crate::Device::dispatch_across).
     pub fn devices(&self) -> usize {
-        self.queue.devices()
+        (**self).devices()
     }
 
     /// The stream of one of the dispatch's devices, counted from 0 in their order. The first is the one that the methods
@@ -134,7 +132,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if there is no such device; an error of the driver.
     pub fn on(&mut self, device: usize) -> Result<EnqueueOn<'_>> {
-        self.queue.on(device)
+        (**self).on(device)
     }
 
     /// Makes the stream of the device `later` wait for all that is on the stream of the device `earlier` by now, and so
@@ -145,7 +143,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if there is no such device; an error of the driver.
     pub fn follow(&mut self, later: usize, earlier: usize) -> Result<()> {
-        self.queue.follow_on(later, earlier)
+        (**self).follow_on(later, earlier)
     }
 
     /// Allocates device memory for this dispatch alone, at least 256-byte aligned. It is freed after the dispatch's
@@ -154,7 +152,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
     /// # Errors
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn scratch(&mut self, bytes: usize) -> Result<u64> {
-        self.queue.scratch(bytes)
+        (**self).scratch(bytes)
     }
 
     /// Device memory that the work must write the op's [`Raw`](crate::Op::Raw) to. It is copied to the host after the
@@ -164,7 +162,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory); [`Error::Unsupported`](crate::Error::Unsupported) for a `Raw`
     /// that does not fit.
     pub fn result(&mut self) -> Result<u64> {
-        self.queue.result()
+        (**self).result()
     }
 
     /// Enqueues a fill of the result with zero bits.
@@ -172,7 +170,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
     /// # Errors
     /// As [`result`](Self::result).
     pub fn zero_result(&mut self) -> Result<()> {
-        self.queue.zero_result()
+        (**self).zero_result()
     }
 
     /// Launches the kernel `name` of `ptx` on the dispatch's stream.
@@ -193,6 +191,6 @@ impl<'q, O: Op> Enqueue<'q, O> {
         args: &[crate::engines::cuda::KernelArg],
     ) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { self.queue.launch(ptx, name, dims, args) }
+        unsafe { (**self).launch(ptx, name, dims, args) }
     }
 }

@@ -12,7 +12,7 @@ impl Queue<'_> {
     ///
     /// # Safety
     /// `foreign` is a stream, and nobody destroys it meanwhile.
-    pub(crate) unsafe fn meet(&mut self, foreign: *mut std::ffi::c_void, away: bool) -> Result<()> {
+    pub(crate) unsafe fn synchronize_with(&mut self, foreign: *mut std::ffi::c_void, away: bool) -> Result<()> {
         let (api, own, foreign): (_, _, CUstream) = (self.core.context.api, self.stream(), foreign.cast());
         let (first, second) = if away { (own, foreign) } else { (foreign, own) };
         let mut event = std::ptr::null_mut();

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! submit.rs            from its submission to its task; across.rs: over several devices
-//! under_lease.rs       the steps while its slot is leased; turn.rs: each of them; together.rs: those of several devices
+//! under_lease.rs       the steps while its slot is leased; on_slot.rs: each of them; together.rs: those of several devices
 //! queue.rs             the leased stream of an op's CUDA half; enqueue.rs: as the op sees it; copies.rs: its copies; foreign.rs: where it
 //!                      meets streams of others
 //! ```
@@ -12,14 +12,14 @@ mod copies;
 mod enqueue;
 #[cfg(feature = "external")]
 mod foreign;
+mod on_slot;
 mod queue;
 mod submit;
 mod together;
-mod turn;
 mod under_lease;
 
-pub(crate) use across::{lease_each, turns};
-pub use enqueue::{Enqueue, StreamPtr};
+pub(crate) use across::{lease_each, on_slots};
+pub use enqueue::StreamPtr;
 pub use queue::EnqueueOn;
 pub(crate) use queue::{Keeps, Queue};
 pub(crate) use submit::DeviceOperands;

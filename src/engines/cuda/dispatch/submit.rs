@@ -1,6 +1,6 @@
 //! A dispatch on a GPU: steps 3 to 6 of `device/dispatch/mod.rs`.
 
-use super::turn::Turn;
+use super::on_slot::OnSlot;
 use super::under_lease::{EnqueueInput, NotEnqueued, enqueue, enqueue_on};
 use crate::core::buffer::View;
 use crate::core::dispatch::Gate;
@@ -158,15 +158,15 @@ impl Core {
         let mut lease = place.lease()?;
         let index = lease.slot.shared.index;
         let has_staging = staging.map(|staging| *lease.state.tables.staging() = staging).is_some();
-        let mut turn = Turn::new(&place, lease, landed);
-        let result = match enqueue(s, (&mut turn, &mut []), &input, &mut retired) {
-            Ok(enqueued) => enqueued.finish(&mut *s.call, (&mut turn, &mut []), plans),
+        let mut on_slot = OnSlot::new(&place, lease, landed);
+        let result = match enqueue(s, (&mut on_slot, &mut []), &input, &mut retired) {
+            Ok(enqueued) => enqueued.finish(&mut *s.call, (&mut on_slot, &mut []), plans),
             Err(not_enqueued) => Err(not_enqueued),
         };
         if has_staging {
-            *turn.lease.state.tables.staging() = table_staging::TableStaging::default();
+            *on_slot.lease.state.tables.staging() = table_staging::TableStaging::default();
         }
-        drop(turn);
+        drop(on_slot);
         drop(gate);
         retired.iter().for_each(|cargo| cargo.retire());
         result?;
@@ -191,10 +191,10 @@ impl Core {
         let (mut place, mut retired) =
             (Place::new(self, DeviceOperands::from_submission(&s), Choice::Held(slot)), Retired::new());
         let lease = place.lease()?;
-        let mut turn = Turn::new(&place, lease, Landed::Nothing);
-        let enqueued = enqueue_on(&mut s, (&mut turn, &mut []), &EnqueueInput::default(), &mut retired);
-        let result = enqueued.and_then(|enqueued| enqueued.finish(&mut *s.call, (&mut turn, &mut []), &[]));
-        drop(turn);
+        let mut on_slot = OnSlot::new(&place, lease, Landed::Nothing);
+        let enqueued = enqueue_on(&mut s, (&mut on_slot, &mut []), &EnqueueInput::default(), &mut retired);
+        let result = enqueued.and_then(|enqueued| enqueued.finish(&mut *s.call, (&mut on_slot, &mut []), &[]));
+        drop(on_slot);
         retired.iter().for_each(|cargo| cargo.retire());
         result.map_err(NotEnqueued::error)
     }

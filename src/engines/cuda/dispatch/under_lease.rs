@@ -8,9 +8,9 @@
 //! device's name in errors. All leases are held until everything is enqueued, so a failure on one device is known before
 //! any of them publishes its end.
 
+use super::on_slot::OnSlot;
 use super::queue::{OtherQueues, Queue};
 use super::together::Rings;
-use super::turn::Turn;
 use crate::core::clock::Stopwatch;
 use crate::core::error::{Error, Result, Site};
 use crate::core::op::Made;
@@ -69,11 +69,11 @@ pub(crate) struct Enqueued {
 /// call that touches a stream leaves everything as it was.
 ///
 /// It is compiled twice, once for the ordinary dispatch, which has one device: 180 instructions of 2000 are saved if
-/// neither this nor the steps of its turn are calls (`benches/count.py`).
+/// neither this nor the steps of `OnSlot` are calls (`benches/count.py`).
 #[inline(always)]
 pub(super) fn enqueue<'t, 'x>(
     s: &mut Submission<'_, '_, '_>,
-    (lead, others): (&mut Turn<'t, 'x>, &mut [Turn<'t, 'x>]),
+    (lead, others): (&mut OnSlot<'t, 'x>, &mut [OnSlot<'t, 'x>]),
     input: &EnqueueInput<'_>,
     retired: &mut Retired,
 ) -> Result<Enqueued, NotEnqueued> {
@@ -89,7 +89,7 @@ pub(super) fn enqueue<'t, 'x>(
     let _range = crate::engines::cuda::api::nvtx::range(s.options.label.unwrap_or(names.0));
     let mut failure = half(s, (&mut *lead, &mut *others), input);
     lead.free_scratch();
-    others.iter().for_each(Turn::free_scratch);
+    others.iter().for_each(OnSlot::free_scratch);
     if is_untouched(lead, others)
         && let Some(error) = failure
     {
@@ -118,14 +118,14 @@ struct Measured {
 
 impl Measured {
     #[inline(always)]
-    fn begin(lead: &mut Turn<'_, '_>, is_timed: bool, is_traced: bool) -> Result<Self> {
+    fn begin(lead: &mut OnSlot<'_, '_>, is_timed: bool, is_traced: bool) -> Result<Self> {
         let submitted = is_traced.then(|| lead.place.core.timing.clock.start());
         let timer = if is_timed { Some(lead.start_timer(is_traced)?) } else { None };
         Ok(Measured { submitted, timer })
     }
 
     #[inline(always)]
-    fn end(&self, lead: &Turn<'_, '_>, failure: &mut Option<Error>) {
+    fn end(&self, lead: &OnSlot<'_, '_>, failure: &mut Option<Error>) {
         if let (Some(timer), None) = (&self.timer, &failure) {
             *failure = lead.record_timer(timer.end).err();
         }
@@ -138,13 +138,13 @@ impl Measured {
 
 /// Whether nothing was put on any stream, and the operands are unchanged.
 #[inline(always)]
-fn is_untouched(lead: &Turn<'_, '_>, others: &[Turn<'_, '_>]) -> bool {
+fn is_untouched(lead: &OnSlot<'_, '_>, others: &[OnSlot<'_, '_>]) -> bool {
     lead.left.untouched && others.iter().all(|other| other.left.untouched)
 }
 
 /// The place of the result. If it is staged, whoever empties the staging waits for `mark`.
 #[inline(always)]
-fn take_landed(lead: &mut Turn<'_, '_>, mark: &SlotMark) -> Landed {
+fn take_landed(lead: &mut OnSlot<'_, '_>, mark: &SlotMark) -> Landed {
     let landed = std::mem::replace(&mut lead.left.landed, Landed::Nothing);
     if let Landed::Staged(staged) = &landed {
         let _ = staged.0.end.set((mark.ticket, mark.event));
@@ -155,7 +155,7 @@ fn take_landed(lead: &mut Turn<'_, '_>, mark: &SlotMark) -> Landed {
 /// The parts of the task that most dispatches do not have.
 fn extra(
     s: &Submission<'_, '_, '_>,
-    lead: &mut Turn<'_, '_>,
+    lead: &mut OnSlot<'_, '_>,
     mark: &SlotMark,
     elsewhere: Option<Elsewhere>,
     Measured { submitted, timer }: Measured,
@@ -169,11 +169,11 @@ fn extra(
 /// As [`enqueue`], for a dispatch that is late or has several devices.
 pub(crate) fn enqueue_on<'t, 'x>(
     s: &mut Submission<'_, '_, '_>,
-    turns: (&mut Turn<'t, 'x>, &mut [Turn<'t, 'x>]),
+    on_slots: (&mut OnSlot<'t, 'x>, &mut [OnSlot<'t, 'x>]),
     input: &EnqueueInput<'_>,
     retired: &mut Retired,
 ) -> Result<Enqueued, NotEnqueued> {
-    enqueue(s, turns, input, retired)
+    enqueue(s, on_slots, input, retired)
 }
 
 /// Runs the op's CUDA half, and enqueues the copy of its result. Returns its error. (A `Result` that is passed on would be
@@ -181,7 +181,7 @@ pub(crate) fn enqueue_on<'t, 'x>(
 #[inline(always)]
 fn half(
     s: &mut Submission<'_, '_, '_>,
-    (lead, others): (&mut Turn<'_, '_>, &mut [Turn<'_, '_>]),
+    (lead, others): (&mut OnSlot<'_, '_>, &mut [OnSlot<'_, '_>]),
     input: &EnqueueInput<'_>,
 ) -> Option<Error> {
     let raw_bytes = s.facts.raw_bytes;
@@ -190,9 +190,9 @@ fn half(
             relay.inject_fault()?;
         }
         let is_alone = others.is_empty();
-        let mut others = Others { turns: &mut *others, input };
+        let mut others = Others { on_slots: &mut *others, input };
         let elsewhere: Option<&mut dyn OtherQueues> = if is_alone { None } else { Some(&mut others) };
-        s.call.half(&mut lead.queue(input, raw_bytes, elsewhere))
+        s.call.half(lead.queue(input, raw_bytes, elsewhere).untyped())
     };
     if let Err(error) = caught(&mut half) {
         return Some(error);
@@ -210,7 +210,7 @@ fn caught(half: &mut dyn FnMut() -> Result<()>) -> Result<()> {
 /// Begins on the devices other than the lead.
 #[cold]
 fn begin_elsewhere(
-    others: &mut [Turn<'_, '_>],
+    others: &mut [OnSlot<'_, '_>],
     names: (&'static &'static str, Option<&'static &'static str>),
     retired: &mut Retired,
 ) -> Result<()> {
@@ -223,21 +223,21 @@ fn begin_elsewhere(
 /// memory of another. So each stream follows all others first. If not even that is possible, this waits for the streams:
 /// the work must not count as done on a device whose memory another one uses.
 #[cold]
-fn end_each<'t, 'x>(lead: &mut Turn<'t, 'x>, others: &mut [Turn<'t, 'x>], failure: &mut Option<Error>) {
-    let mut all: Vec<&mut Turn<'t, 'x>> = std::iter::once(lead).chain(others).collect();
+fn end_each<'t, 'x>(lead: &mut OnSlot<'t, 'x>, others: &mut [OnSlot<'t, 'x>], failure: &mut Option<Error>) {
+    let mut all: Vec<&mut OnSlot<'t, 'x>> = std::iter::once(lead).chain(others).collect();
     if failure.is_some() {
-        let events = all.iter_mut().map(|turn| turn.step()).collect::<Result<Vec<_>>>();
-        let joined = events.and_then(|events| all.iter().try_for_each(|turn| turn.follow_all(&events)));
+        let events = all.iter_mut().map(|on_slot| on_slot.step()).collect::<Result<Vec<_>>>();
+        let joined = events.and_then(|events| all.iter().try_for_each(|on_slot| on_slot.follow_all(&events)));
         if joined.is_err() {
-            all.iter().for_each(|turn| turn.drain());
+            all.iter().for_each(|on_slot| on_slot.drain());
         }
     }
-    all.iter_mut().for_each(|turn| turn.record_bound(failure));
+    all.iter_mut().for_each(|on_slot| on_slot.record_bound(failure));
 }
 
 /// Publishes the ends on the devices other than the lead.
 #[cold]
-fn publish_elsewhere(others: &mut [Turn<'_, '_>], failure: Option<&Error>) -> Elsewhere {
+fn publish_elsewhere(others: &mut [OnSlot<'_, '_>], failure: Option<&Error>) -> Elsewhere {
     let ends: Vec<_> = others.iter_mut().map(|other| (other.publish(failure, false), other.take_keeps())).collect();
     Elsewhere { rings: Rings::new(1 + ends.len()), ends }
 }
@@ -248,7 +248,7 @@ impl Enqueued {
     pub(crate) fn finish(
         self,
         call: &mut Call<'_>,
-        (lead, others): (&mut Turn<'_, '_>, &mut [Turn<'_, '_>]),
+        (lead, others): (&mut OnSlot<'_, '_>, &mut [OnSlot<'_, '_>]),
         plans: &[AnyPlan],
     ) -> Result<(), NotEnqueued> {
         let mut cargo = call.become_task(self.task)?;
@@ -270,10 +270,10 @@ impl Enqueued {
     }
 
     /// The op stays with its submitter, which enqueues another phase.
-    pub(crate) fn go_on(self, turn: &mut Turn<'_, '_>, plans: &[AnyPlan]) -> Result<Arc<PhaseTask>, NotEnqueued> {
+    pub(crate) fn go_on(self, on_slot: &mut OnSlot<'_, '_>, plans: &[AnyPlan]) -> Result<Arc<PhaseTask>, NotEnqueued> {
         let leg = Arc::new(PhaseTask { core: self.task });
-        plans.iter().for_each(|plan| turn.keep_beside(plan.clone()));
-        turn.keep(Some(leg.clone()));
+        plans.iter().for_each(|plan| on_slot.keep_beside(plan.clone()));
+        on_slot.keep(Some(leg.clone()));
         match self.failure {
             None => Ok(leg),
             Some(error) => Err(NotEnqueued::Touched(error)),
@@ -281,19 +281,19 @@ impl Enqueued {
     }
 }
 
-/// The turns on the devices other than the lead, as the op's CUDA half sees them.
+/// The slots of the devices other than the lead, as the op's CUDA half sees them.
 struct Others<'o, 't, 'x> {
-    turns: &'o mut [Turn<'t, 'x>],
+    on_slots: &'o mut [OnSlot<'t, 'x>],
     input: &'o EnqueueInput<'o>,
 }
 
 impl OtherQueues for Others<'_, '_, '_> {
     fn count(&self) -> usize {
-        self.turns.len()
+        self.on_slots.len()
     }
 
     fn queue(&mut self, index: usize) -> Option<Queue<'_>> {
-        let turn = self.turns.get_mut(index)?;
-        Some(turn.queue(self.input, 0, None))
+        let on_slot = self.on_slots.get_mut(index)?;
+        Some(on_slot.queue(self.input, 0, None))
     }
 }

@@ -23,7 +23,7 @@ const BUILDS: usize = 2;
 const SPARE: usize = 2;
 
 thread_local! {
-    /// The helpers whose turn this thread performs, and whether it is about to end the turn.
+    /// The helpers whose task this thread performs, and whether it is about to end the task.
     static TURN: Cell<(*const Helpers, bool)> = const { Cell::new((std::ptr::null(), false)) };
 }
 
@@ -53,22 +53,22 @@ struct State {
 }
 
 /// What a helper does next.
-enum Turn {
+enum Task {
     Job(Arc<dyn Runnable>),
     Build(Build),
 }
 
 impl State {
-    fn next(&mut self) -> Option<Turn> {
+    fn next(&mut self) -> Option<Task> {
         if let Some(job) = self.jobs.pop_front() {
-            return Some(Turn::Job(job));
+            return Some(Task::Job(job));
         }
         if self.building >= BUILDS {
             return None;
         }
         let build = self.builds.pop_front()?;
         self.building += 1;
-        Some(Turn::Build(build))
+        Some(Task::Build(build))
     }
 
     /// How many turns could be taken now.
@@ -108,7 +108,7 @@ impl Helpers {
         self.see_to(state);
     }
 
-    /// The end of a turn: `f` queues what follows it, and nothing comes after that on this thread which could wait for any of
+    /// The end of a task: `f` queues what follows it, and nothing comes after that on this thread which could wait for any of
     /// it. Then this thread takes one job itself, and wakes no other for it.
     pub(crate) fn at_end_of_turn(self: &Arc<Self>, f: impl FnOnce()) {
         let (helpers, _) = TURN.get();
@@ -118,7 +118,7 @@ impl Helpers {
     }
 
     /// Makes sure that a thread takes what is queued: wakes a sleeping helper or starts one. A sleeping helper counts
-    /// for one turn only, because a turn may take long.
+    /// for one task only, because a task may take long.
     fn see_to(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
         if state.waiting() == 0 {
             return;
@@ -140,26 +140,26 @@ impl Helpers {
                 // Better on the caller's own thread than never. This does not recurse: what it causes is only queued.
                 state.lent = true;
                 drop(state);
-                while let Some(turn) = self.take_lent() {
-                    self.perform(turn);
+                while let Some(task) = self.take_lent() {
+                    self.perform(task);
                 }
             }
         }
     }
 
-    fn take_lent(&self) -> Option<Turn> {
+    fn take_lent(&self) -> Option<Task> {
         let mut state = self.state.lock();
-        let turn = state.next();
-        state.lent = turn.is_some();
-        turn
+        let task = state.next();
+        state.lent = task.is_some();
+        task
     }
 
     fn help(self: Arc<Self>) {
         let mut state = self.state.lock();
         loop {
-            if let Some(turn) = state.next() {
+            if let Some(task) = state.next() {
                 drop(state);
-                self.perform(turn);
+                self.perform(task);
                 state = self.state.lock();
                 continue;
             }
@@ -183,14 +183,14 @@ impl Helpers {
         state.threads -= 1;
     }
 
-    fn perform(self: &Arc<Self>, turn: Turn) {
-        let is_build = matches!(turn, Turn::Build(_));
+    fn perform(self: &Arc<Self>, task: Task) {
+        let is_build = matches!(task, Task::Build(_));
         let outer = TURN.replace((Arc::as_ptr(self), false));
         // An exit waits for threads that are in the driver. Turns that are not taken by then are not needed any more.
         let _ = process::unless_exiting(|| {
-            catch_unwind(AssertUnwindSafe(|| match turn {
-                Turn::Job(job) => job.run(),
-                Turn::Build(build) => build(),
+            catch_unwind(AssertUnwindSafe(|| match task {
+                Task::Job(job) => job.run(),
+                Task::Build(build) => build(),
             }))
         });
         TURN.set(outer);

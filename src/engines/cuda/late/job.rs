@@ -14,7 +14,7 @@ use crate::core::trace::Event;
 use crate::engines::cuda::code::Cell;
 use crate::engines::cuda::dispatch::DeviceOperands;
 use crate::engines::cuda::dispatch::{EnqueueInput, Enqueued, NotEnqueued, enqueue_on};
-use crate::engines::cuda::dispatch::{lease_each, turns};
+use crate::engines::cuda::dispatch::{lease_each, on_slots};
 use crate::engines::cuda::memory::Patience;
 use crate::engines::cuda::memory::table_staging;
 use crate::engines::cuda::streams::Member;
@@ -176,7 +176,7 @@ impl Frame {
                 return Ok(());
             };
             self.await_phase(ends.first())?;
-            is_last = call.next(phase, &leg, &mut Make::new(&self.lead.epoch, &mut made))? == Next::Last;
+            is_last = call.next(phase, leg.landing(), &mut Make::new(&self.lead.epoch, &mut made))? == Next::Last;
             phase += 1;
         }
     }
@@ -221,8 +221,8 @@ impl Frame {
         }
         let mut retired = Retired::new();
         let leases = lease_each(&mut places)?;
-        let mut turns = turns(&places, leases, landed);
-        let Some((lead, others)) = turns.split_first_mut() else { return Ok(None) };
+        let mut on_slots = on_slots(&places, leases, landed);
+        let Some((lead, others)) = on_slots.split_first_mut() else { return Ok(None) };
         let has_staging = staging.map(|staging| *lead.lease.state.tables.staging() = staging).is_some();
         let enqueued = enqueue_on(s, (lead, others), input, &mut retired);
         let outcome = enqueued.and_then(|enqueued: Enqueued| match is_last {
@@ -232,14 +232,14 @@ impl Frame {
         if has_staging {
             *lead.lease.state.tables.staging() = table_staging::TableStaging::default();
         }
-        for (index, turn) in turns.iter().enumerate() {
-            match (turn.end(), ends.get_mut(index)) {
+        for (index, on_slot) in on_slots.iter().enumerate() {
+            match (on_slot.end(), ends.get_mut(index)) {
                 (Some(end), Some(place)) => *place = Some(end),
                 (Some(end), None) => ends.push(Some(end)),
                 (None, _) => {}
             }
         }
-        drop(turns);
+        drop(on_slots);
         retired.iter().for_each(|cargo| cargo.retire());
         outcome
     }

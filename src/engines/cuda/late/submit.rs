@@ -38,7 +38,7 @@ use crate::engines::cuda::streams::SlotMark;
 use crate::engines::cuda::streams::{Choice, Place};
 use crate::engines::dispatch::{Call, Submission};
 use crate::engines::op::Facts;
-use crate::engines::worker::Relay;
+use crate::engines::worker::shared::Relay;
 use smallvec::SmallVec;
 use std::sync::OnceLock;
 

@@ -20,7 +20,7 @@ use crate::core::op::OpKind;
 use crate::core::order::Runnable;
 use crate::core::sync::{Arc, Mutex};
 use crate::engines::cuda::context::fault;
-use crate::engines::library::{Entry, Placement};
+use crate::engines::ffi::{Entry, Placement};
 use crate::engines::op::Facts;
 use cudarc::driver::sys::CUstream;
 use std::ops::Range;

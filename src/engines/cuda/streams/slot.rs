@@ -19,7 +19,7 @@ use crate::engines::cuda::memory::Live;
 use crate::engines::cuda::memory::Reclaim;
 use crate::engines::cuda::memory::Tables;
 use crate::engines::cuda::{Core, Native};
-use crate::engines::library::Handles;
+use crate::engines::ffi::Handles;
 use cudarc::driver::sys::{CUevent, CUevent_st, CUstream};
 use std::sync::{OnceLock, Weak};
 

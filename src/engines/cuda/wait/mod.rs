@@ -7,6 +7,6 @@ mod task_core;
 mod timer;
 
 pub(crate) use blocking_wait::BlockingWaits;
-pub(crate) use task::{LateTask, PhaseTask, shared, sole};
+pub(crate) use task::PhaseTask;
 pub(crate) use task_core::{Elsewhere, Extra, Kept, Landed, TaskCore};
 pub(crate) use timer::{Timer, Timers};

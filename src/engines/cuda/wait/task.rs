@@ -13,7 +13,7 @@ use crate::core::error::{Error, Result};
 use crate::core::op::raw::Landing;
 #[cfg(target_os = "linux")]
 use crate::core::op::raw::{RemoteResult, RemoteTarget};
-use crate::core::op::{AnyOp, Made};
+use crate::core::op::{AnyOp, Made, Retention};
 use crate::core::order::{KeepAlive, Parker, Runnable, Settle};
 use crate::core::sync::{Arc, Mutex};
 use crate::core::trace::{OpInfo, OpMetadata};
@@ -34,9 +34,27 @@ struct CudaTask<const WORDS: usize> {
     op: Payload<WORDS>,
 }
 
+impl Call<'_> {
+    /// Becomes work in flight on a GPU: moves the op into its task. Returns what the ring must keep alive.
+    #[inline]
+    pub(crate) fn become_task(&mut self, mut core: TaskCore) -> Result<Option<Arc<dyn KeepAlive>>> {
+        // What need not outlive the pending is dropped with it: the ring keeps only the little that the device still needs.
+        let keeps = if core.is_held() { Retention::ALL } else { self.memory.keeps() };
+        let (task, cargo) = match keeps.part() {
+            Some(cargo) => (TaskHold::Sole(sole(core, &mut self.memory)?), cargo),
+            None => {
+                let (task, kept) = shared(core, &mut self.memory)?;
+                (TaskHold::Shared(task), Some(kept))
+            }
+        };
+        self.task = Some(task);
+        Ok(cargo)
+    }
+}
+
 /// A task for one pending alone. Fails if the op is not there.
 #[inline]
-pub(crate) fn sole(core: TaskCore, from: &mut OpMemory<'_>) -> Result<Box<dyn Ongoing>> {
+fn sole(core: TaskCore, from: &mut OpMemory<'_>) -> Result<Box<dyn Ongoing>> {
     if from.op().is_none() {
         return Err(taken());
     }
@@ -45,7 +63,7 @@ pub(crate) fn sole(core: TaskCore, from: &mut OpMemory<'_>) -> Result<Box<dyn On
 }
 
 /// A task that the ring of a slot holds too.
-pub(crate) fn shared(core: TaskCore, from: &mut OpMemory<'_>) -> Result<(Arc<dyn Ongoing>, Arc<dyn KeepAlive>)> {
+fn shared(core: TaskCore, from: &mut OpMemory<'_>) -> Result<(Arc<dyn Ongoing>, Arc<dyn KeepAlive>)> {
     if from.op().is_none() {
         return Err(taken());
     }
@@ -188,6 +206,15 @@ pub(crate) struct LateTask {
     op: Mutex<Payload<0>>,
     /// Its task, once it is enqueued. Set before the dispatch is bound.
     inner: OnceLock<TaskHold>,
+}
+
+impl Call<'_> {
+    /// Becomes work that is enqueued later.
+    pub(crate) fn become_late(&mut self, frame: Frame) -> Result<Arc<LateTask>> {
+        let task = LateTask::new(frame, &mut self.memory)?;
+        self.task = Some(TaskHold::Shared(task.clone()));
+        Ok(task)
+    }
 }
 
 impl LateTask {

@@ -11,43 +11,12 @@ use crate::core::error::{Error, Result};
 use crate::engines::dispatch::Call;
 #[cfg(feature = "every-operation")]
 use crate::engines::op::Op;
-use crate::engines::op::{Facts, MARK, OpRef, Payload, taken};
+use crate::engines::op::{Facts, MARK, Payload, taken};
 use crate::engines::worker::shared::distance;
 use std::collections::HashMap;
 
-/// How operations are named in orders to a worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OpCode {
-    Offset,
-    Name,
-}
-
 /// What to do with an operation that is not decoded yet.
 pub(crate) type With<'w> = &'w mut dyn FnMut(&mut Call<'_>) -> Result<()>;
-
-impl OpCode {
-    /// The number that names an operation.
-    pub(crate) fn code(self, op: OpRef<'_>) -> Result<u64> {
-        let facts = op.facts();
-        match self {
-            OpCode::Offset => distance::distance(facts).map_err(|_| lies_elsewhere(facts.name)),
-            OpCode::Name => Ok(hash(op.type_name())),
-        }
-    }
-}
-
-#[cold]
-fn lies_elsewhere(name: &str) -> Error {
-    Error::unsupported(format!(
-        "`{name}` and windlass are in different shared objects, so the address of `{name}` in a worker process is \
-         unknown: link both into the program, or use the program `windlass-worker`"
-    ))
-}
-
-/// FNV-1a: the same in every build.
-fn hash(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
-}
 
 /// The operations that a worker can carry out.
 pub(crate) enum Handlers {
@@ -98,11 +67,11 @@ impl Registry {
     #[cfg(feature = "every-operation")]
     pub(crate) fn add<O: Op>(&mut self) {
         #[cfg(feature = "worker-program")]
-        self.0.insert(hash(std::any::type_name::<O>()), Facts::of::<O>());
+        self.0.insert(crate::engines::op::code::hash(std::any::type_name::<O>()), Facts::of::<O>());
         // To name the host half is enough to have it compiled here. Up to opt-level 1, as in builds with debug assertions,
         // other crates use what was compiled here; beyond that they compile their own.
         #[cfg(all(feature = "precompiled", feature = "host", debug_assertions, not(test)))]
-        std::hint::black_box(crate::engines::host::host_half::<O> as *const ());
+        std::hint::black_box(crate::engines::op::host_half::<O> as *const ());
     }
 
     pub(crate) fn handlers(self) -> Handlers {

@@ -17,7 +17,7 @@ use crate::core::clock::Clock;
 use crate::core::dispatch::Backoff;
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
-use crate::core::order::Turn;
+use crate::core::order::LaneOrder;
 use crate::core::sync::{Arc, AtomicU8, AtomicU32, Mutex, Ordering};
 use crate::engines::worker::shared::Follows;
 use crate::engines::worker::shared::order;
@@ -133,9 +133,9 @@ impl WorkerEngine {
     fn load(&self, epoch: &Arc<Epoch>, data: &[u8], what: impl FnOnce(u64) -> Question) -> Result<Arc<Allocation>> {
         let block = self.stage(epoch, data)?;
         let id = next_address(0);
-        let (turn, answer) = self.ask_with::<()>(epoch, what(id), Some(block))?;
+        let (sent, answer) = self.ask_with::<()>(epoch, what(id), Some(block))?;
         // Made before the answer is checked: dropping it unloads what was loaded.
-        let module = Arc::new(Allocation::uncounted(id, home_of(&self.link, &turn)));
+        let module = Arc::new(Allocation::uncounted(id, home_of(&self.link, &sent)));
         answer.map(|()| module)
     }
 
@@ -146,7 +146,7 @@ impl WorkerEngine {
         epoch: &Arc<Epoch>,
         what: Question,
         block: Option<Block>,
-    ) -> Result<(Turn, Result<A>)> {
+    ) -> Result<(LaneOrder, Result<A>)> {
         epoch.admit()?;
         let place = block.as_ref().map(Block::place);
         let body = postcard::to_stdvec(&Ask { what, block: place }).map_err(crate::core::op::garbled)?;
@@ -159,7 +159,7 @@ impl WorkerEngine {
             block: Mutex::new(block),
         });
         let flight: Arc<dyn Flight> = asked.clone();
-        let turn = self.link.send(epoch, order::ASK, &flight, &Follows::default(), &body)?;
+        let sent = self.link.send(epoch, order::ASK, &flight, &Follows::default(), &body)?;
         let waits = &epoch.timing.waits;
         let (start, mut backoff) = (Clock::SYSTEM.start(), Backoff::new(waits));
         while !asked.look() {
@@ -172,6 +172,6 @@ impl WorkerEngine {
                 site.move_to(epoch.label.to_string(), epoch.generation);
             })
         });
-        Ok((turn, answer.and_then(|bytes| postcard::from_bytes(&bytes).map_err(crate::core::op::garbled))))
+        Ok((sent, answer.and_then(|bytes| postcard::from_bytes(&bytes).map_err(crate::core::op::garbled))))
     }
 }

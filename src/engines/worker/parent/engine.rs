@@ -11,15 +11,15 @@ use crate::core::dispatch::{Backoff, Gate, Wait};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::op::{OpKind, Outgoing, guarded};
-use crate::core::order::Turn;
+use crate::core::order::LaneOrder;
 use crate::core::order::{AccessHistory, Completion};
 use crate::core::sync::{Arc, AtomicU32, AtomicU64, Mutex, Ordering};
 use crate::core::trace::{Event, OpInfo, Stats};
 use crate::engines::dispatch::Submission;
-use crate::engines::worker::child::OpCode;
-use crate::engines::worker::child::reply;
+use crate::engines::op::OpCode;
 use crate::engines::worker::shared::Follows;
 use crate::engines::worker::shared::order;
+use crate::engines::worker::shared::reply;
 use crate::engines::worker::shared::{Alloc, InjectedFault, Place, Run};
 use crate::engines::worker::shared::{DONE, LOST, SPILLED};
 use smallvec::SmallVec;
@@ -39,10 +39,10 @@ pub(crate) struct WorkerEngine {
     pub(crate) plan: Option<crate::engines::host::FaultPlan>,
 }
 
-/// Where what the order `turn` made is freed.
-pub(super) fn home_of(link: &Arc<Link>, turn: &Turn) -> Home {
+/// Where what the order `sent` made is freed.
+pub(super) fn home_of(link: &Arc<Link>, sent: &LaneOrder) -> Home {
     let owner: Weak<Link> = Arc::downgrade(link);
-    Home::Remote { owner, lane: turn.progress.lane }
+    Home::Remote { owner, lane: sent.progress.lane }
 }
 
 impl RemoteMemory for Link {
@@ -161,16 +161,16 @@ impl WorkerEngine {
         let sent = postcard::to_stdvec(&order)
             .map_err(crate::core::op::garbled)
             .and_then(|body| self.link.tell(epoch, order::ALLOC, &body));
-        let turn = match sent {
-            Ok(turn) => turn,
+        let sent = match sent {
+            Ok(sent) => sent,
             Err(error) => {
                 epoch.meter.give(bytes as u64);
                 return Err(error);
             }
         };
-        let home = home_of(&self.link, &turn);
+        let home = home_of(&self.link, &sent);
         let mut track = AccessHistory::default();
-        track.publish_write(&Completion::Order(turn));
+        track.publish_write(&Completion::Order(sent));
         shift::count(shift::At::Worker, lead);
         Ok((Allocation::new(id, bytes as u64, home, epoch.meter.clone()), track))
     }
@@ -275,8 +275,8 @@ impl WorkerEngine {
     ) -> Result<()> {
         let gate = Gate::enter(views, read_count, is_gated);
         let follows = Follows::gather(views, read_count);
-        let turn = self.link.send(epoch, order::RUN, flight, &follows, order)?;
-        follows.publish(views, read_count, turn);
+        let sent = self.link.send(epoch, order::RUN, flight, &follows, order)?;
+        follows.publish(views, read_count, sent);
         drop(gate); // before the hook, which may submit on the same operands
         for write in views.iter().skip(read_count) {
             write.written();

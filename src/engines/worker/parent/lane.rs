@@ -4,14 +4,14 @@ use super::flights::{Flight, Flights};
 use super::frees::Frees;
 use super::link::Link;
 use crate::core::error::{Error, Result};
-use crate::core::order::{Progress, Turn};
+use crate::core::order::{LaneOrder, Progress};
 use crate::core::segment::Segment;
 use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::engines::worker::shared::After;
 use crate::engines::worker::shared::order;
 use crate::engines::worker::shared::{Free, head};
 use crate::engines::worker::shared::{Pushed, Ring};
-use crate::engines::worker::shared::{layout, turn};
+use crate::engines::worker::shared::{follows, layout};
 
 /// Submissions between two reaps.
 const REAP_EVERY: u32 = 32;
@@ -42,7 +42,7 @@ struct Outbox {
 /// The result of sending.
 pub(super) enum Sent {
     /// The order was sent. True if it is time to reap.
-    Done(Turn, bool),
+    Done(LaneOrder, bool),
     /// Not enough space now.
     Full,
     /// The worker is gone.
@@ -90,13 +90,13 @@ impl Lane {
         flights.enter(place, flight.clone());
         self.submitted.fetch_add(1, Ordering::Relaxed);
         let pushed = self.push(link, ring, kind, place, after, body);
-        if let Ok(Some(turn)) = pushed {
+        if let Ok(Some(sent)) = pushed {
             *since_reap += 1;
             let due = *since_reap >= REAP_EVERY;
             if due {
                 *since_reap = 0;
             }
-            return Ok(Sent::Done(turn, due));
+            return Ok(Sent::Done(sent, due));
         }
         self.submitted.fetch_sub(1, Ordering::Relaxed);
         let _ = flights.leave(place);
@@ -113,12 +113,20 @@ impl Lane {
         if !self.flush(link, &outbox.ring) {
             return Ok(Sent::Full);
         }
-        let turn = self.push(link, &outbox.ring, kind, 0, &After::new(), body)?;
-        Ok(turn.map_or(Sent::Full, |turn| Sent::Done(turn, false)))
+        let sent = self.push(link, &outbox.ring, kind, 0, &After::new(), body)?;
+        Ok(sent.map_or(Sent::Full, |sent| Sent::Done(sent, false)))
     }
 
     /// Writes an order into the ring; `None` if there is not enough space now.
-    fn push(&self, link: &Link, ring: &Ring, kind: u8, place: u32, after: &After, body: &[u8]) -> Result<Option<Turn>> {
+    fn push(
+        &self,
+        link: &Link,
+        ring: &Ring,
+        kind: u8,
+        place: u32,
+        after: &After,
+        body: &[u8],
+    ) -> Result<Option<LaneOrder>> {
         let head = head(kind, after.len(), place);
         match ring.push(&[&head, bytemuck::cast_slice(after), body]) {
             Pushed::Done => {
@@ -126,7 +134,7 @@ impl Lane {
                 let number = self.sent.load(Ordering::Relaxed) + 1;
                 self.sent.store(number, Ordering::Relaxed);
                 link.count(head.len() + after.len() * 8 + body.len());
-                Ok(Some(Turn { progress: self.progress.clone(), number }))
+                Ok(Some(LaneOrder { progress: self.progress.clone(), number }))
             }
             Pushed::Full => Ok(None),
             Pushed::TooLong => {
@@ -153,7 +161,7 @@ impl Lane {
         self.frees.flush(|id| {
             let mut bytes = [0u8; 16];
             let body = postcard::to_slice(&Free { id }, &mut bytes).ok()?;
-            self.push(link, ring, order::FREE, 0, &After::new(), body).ok().flatten().map(|turn| turn.number)
+            self.push(link, ring, order::FREE, 0, &After::new(), body).ok().flatten().map(|sent| sent.number)
         })
     }
 
@@ -170,7 +178,7 @@ impl Lane {
     /// The last order here that frees memory, packed, if the worker has not carried it out yet.
     pub(super) fn freeing(&self) -> Option<u64> {
         let freed = self.frees.last(|| drop(self.outbox.lock()));
-        (freed > self.progress.carried()).then(|| turn::pack(self.index(), freed))
+        (freed > self.progress.carried()).then(|| follows::pack(self.index(), freed))
     }
 
     /// Orders with an answer that were sent here.

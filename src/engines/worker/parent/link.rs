@@ -12,7 +12,7 @@ use crate::core::arena::Arena;
 use crate::core::clock::Timing;
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result, Site};
-use crate::core::order::Turn;
+use crate::core::order::LaneOrder;
 use crate::core::process;
 use crate::core::segment::Segment;
 use crate::core::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, fence};
@@ -143,7 +143,7 @@ impl Link {
         flight: &Arc<dyn Flight>,
         follows: &Follows,
         body: &[u8],
-    ) -> Result<Turn> {
+    ) -> Result<LaneOrder> {
         let Some(lane) = self.lane() else { return Err(epoch.verdict()) };
         let after = follows.ahead(lane.index(), |lane| self.carried(lane));
         let mut patience = Patience::default();
@@ -152,12 +152,12 @@ impl Link {
                 return Err(epoch.verdict());
             }
             match lane.send(self, kind, flight, &after, body)? {
-                Sent::Done(turn, due) => {
+                Sent::Done(sent, due) => {
                     if due {
                         self.glance();
                     }
                     self.bell.nudge();
-                    return Ok(turn);
+                    return Ok(sent);
                 }
                 Sent::Over => return Err(epoch.verdict()),
                 Sent::Full => {
@@ -169,13 +169,13 @@ impl Link {
     }
 
     /// Sends an order that has no answer. Waits, for a bounded time, only if the ring is full.
-    pub(super) fn tell(&self, epoch: &Epoch, kind: u8, body: &[u8]) -> Result<Turn> {
+    pub(super) fn tell(&self, epoch: &Epoch, kind: u8, body: &[u8]) -> Result<LaneOrder> {
         let Some(lane) = self.lane() else { return Err(epoch.verdict()) };
         let mut patience = Patience::default();
         loop {
             epoch.admit()?;
             match lane.tell(self, kind, body)? {
-                Sent::Done(turn, _) => return Ok(turn),
+                Sent::Done(sent, _) => return Ok(sent),
                 Sent::Over => return Err(epoch.verdict()),
                 Sent::Full => patience.wait(self)?,
             }

@@ -46,7 +46,4 @@ mod watchdog;
 pub(crate) use ask::{Ask, Question};
 pub(crate) use engine::WorkerEngine;
 pub(crate) use failover::open;
-pub(crate) use flights::Flight;
 pub(crate) use launch::other_version;
-pub(crate) use task::flight;
-pub(crate) use untyped_dispatch::UntypedDispatch;

@@ -3,12 +3,13 @@
 use super::flights::Flight;
 use super::untyped_dispatch::UntypedDispatch;
 use crate::core::clock::{Deadline, Timing};
-use crate::core::dispatch::{Ongoing, Subscribed, Wait};
+use crate::core::dispatch::{Ongoing, Subscribed, TaskHold, Wait};
 use crate::core::error::{Error, Result};
 use crate::core::op::raw::{Landing, RemoteResult, RemoteTarget};
 use crate::core::op::{AnyOp, Made};
 use crate::core::order::Parker;
 use crate::core::sync::{Arc, AtomicU32};
+use crate::engines::dispatch::Call;
 use crate::engines::op::{Content, OpMemory, Payload, in_class, taken};
 use std::time::Duration;
 
@@ -18,19 +19,20 @@ struct WorkerTask<const WORDS: usize> {
     op: Payload<WORDS>,
 }
 
-/// The task as it is sent, and as its pending holds it. Fails if the op is not there.
-pub(crate) fn flight(
-    dispatch: UntypedDispatch,
-    from: &mut OpMemory<'_>,
-) -> Result<(Arc<dyn Flight>, Arc<dyn Ongoing>)> {
-    if from.op().is_none() {
-        return Err(taken());
+impl Call<'_> {
+    /// Becomes work in flight in a worker: the task as it is sent, and as its pending holds it. Fails if the op is not there.
+    pub(crate) fn become_flight(&mut self, dispatch: UntypedDispatch) -> Result<Arc<dyn Flight>> {
+        let from = &mut self.memory;
+        if from.op().is_none() {
+            return Err(taken());
+        }
+        let (flight, task): (Arc<dyn Flight>, Arc<dyn Ongoing>) = in_class!(from.facts(), Content::Op, WORDS => {
+            let task = WorkerTask::<WORDS>::new(dispatch, from);
+            (task.clone(), task)
+        });
+        self.task = Some(TaskHold::Shared(task));
+        Ok(flight)
     }
-    let both: (Arc<dyn Flight>, Arc<dyn Ongoing>) = in_class!(from.facts(), Content::Op, WORDS => {
-        let task = WorkerTask::<WORDS>::new(dispatch, from);
-        (task.clone(), task)
-    });
-    Ok(both)
 }
 
 impl<const WORDS: usize> WorkerTask<WORDS> {

@@ -1,6 +1,6 @@
 //! The layout of the control segment: everything but bulk data.
 
-use super::turn::LANES;
+use super::follows::LANES;
 use super::{answers, ring};
 
 /// Incremented by the heart of the worker.

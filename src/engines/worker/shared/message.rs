@@ -3,9 +3,9 @@
 //! Each message is its length (4 bytes) and its bytes. The socket is one end of a pair; the worker has the other end as
 //! its standard input. Each side learns of the other's end when the socket closes.
 
+use super::Inherited;
 use crate::core::device_info::DeviceInfo;
 use crate::core::error::{Error, Result};
-use crate::engines::worker::child::Inherited;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage};
 use rustix::net::{SendFlags, recvmsg, sendmsg};
 use serde::de::DeserializeOwned;

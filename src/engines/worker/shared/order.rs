@@ -1,7 +1,7 @@
 //! Orders: what the client asks of the worker.
 //!
 //! The orders of a lane are carried out in the order in which they were written. Orders of different lanes are carried
-//! out as they name each other (`turn.rs`). No order waits for the work of another: an operation is a dispatch on the
+//! out as they name each other (`follows.rs`). No order waits for the work of another: an operation is a dispatch on the
 //! worker's own device, which derives the order on the device from the buffers, as in any process.
 //!
 //! **Windows.** The client splits and joins buffers without telling the worker. An operand names the allocation, and
@@ -9,7 +9,7 @@
 //! an operand names one that it does not know (`memory.rs`). Both sides then have the same regions, because on the
 //! client a split or a join consumes the handles of the old ones.
 
-use super::turn;
+use super::follows;
 use serde::{Deserialize, Serialize};
 
 /// The kinds of orders: the first byte of a frame.
@@ -20,7 +20,7 @@ pub(crate) const MEMORY: u8 = 4;
 pub(crate) const ASK: u8 = 5;
 
 /// The head of every frame: kind, number of orders that it follows, padding, place of the answer. The orders that it
-/// follows come next (`turn.rs`), then the body.
+/// follows come next (`follows.rs`), then the body.
 pub(crate) fn head(kind: u8, after: usize, place: u32) -> [u8; 8] {
     let [a, b, c, d] = place.to_le_bytes();
     [kind, after as u8, 0, 0, a, b, c, d]
@@ -39,7 +39,7 @@ pub(crate) struct Opened<'a> {
 impl Opened<'_> {
     /// The orders that must be carried out before this one: lanes and numbers.
     pub(crate) fn after(&self) -> impl Iterator<Item = (usize, u64)> {
-        self.after.iter().map(|word| turn::unpack(u64::from_ne_bytes(*word)))
+        self.after.iter().map(|word| follows::unpack(u64::from_ne_bytes(*word)))
     }
 }
 
@@ -143,7 +143,9 @@ mod tests {
     fn a_frame_that_is_too_short_for_its_head_is_refused() {
         assert!(open(&[1, 2, 3]).is_none());
         let mut frame = head(RUN, 2, 0x0102_0304).to_vec();
-        [turn::pack(15, 7), turn::pack(3, (1 << 56) - 1)].iter().for_each(|word| frame.extend(word.to_ne_bytes()));
+        [follows::pack(15, 7), follows::pack(3, (1 << 56) - 1)]
+            .iter()
+            .for_each(|word| frame.extend(word.to_ne_bytes()));
         assert!(open(&frame[..23]).is_none(), "what it follows was cut");
         frame.push(9);
         let opened = open(&frame).unwrap();

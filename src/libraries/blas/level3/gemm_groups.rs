@@ -17,12 +17,76 @@ struct Group<T: GemmElement> {
     scalars: (Scalar<T::Scalar>, Scalar<T::Scalar>),
 }
 
+/// The products that are to be computed, and the addresses of their matrices, group by group.
+struct Products<T: GemmElement> {
+    groups: Vec<Group<T>>,
+    at: [Places; 3],
+}
+
+impl<T: GemmElement> Products<T> {
+    /// Each group, with the number of products before it.
+    fn parts(&self) -> impl Iterator<Item = (&Group<T>, usize)> {
+        self.groups.iter().scan(0, |next, group| {
+            let done = *next;
+            *next += group.count;
+            Some((group, done))
+        })
+    }
+
+    /// The addresses of one group.
+    fn part(&self, group: &Group<T>, done: usize) -> [Places; 3] {
+        self.at.each_ref().map(|all| Places::Each(all.iter().skip(done).take(group.count).collect()))
+    }
+
+    fn is_aligned<O>(&self, group: &Group<T>, done: usize) -> bool {
+        is_aligned::<T, O>(self.part(group, done).each_ref(), group.leading)
+    }
+}
+
 impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
     /// The CUDA half.
     pub(super) fn enqueue(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
+        let all = self.column_major(queue);
+        if size_of::<T>() == 1 {
+            return self.bytes(queue, &all);
+        }
+        if all.groups.is_empty() {
+            return Ok(());
+        }
+        // For halves, and if f32 is rounded to TF32, the library's kernels load 16 bytes at a time from where the
+        // matrices begin. The library cannot check these addresses. One that is not aligned is a fault, and the end of
+        // CUDA in the process.
+        let compute = T::CODES.compute_in(queue.math());
+        let wants = size_of::<T>() == 2 || compute != T::CODES.compute_in(crate::libraries::blas::Math::Default);
+        let aligned = all.parts().map(|(group, done)| !wants || all.is_aligned::<K::Out>(group, done));
+        let aligned: SmallVec<[bool; 4]> = aligned.collect();
+        if !aligned.contains(&true) {
+            return all.parts().try_for_each(|(group, done)| self.one_by_one(queue, &all, group, done));
+        }
+        let at = queue.arrays(all.at.each_ref())?;
+        // The one call for all takes scalars in host memory.
+        let groups = &all.groups;
+        let by_value = !aligned.contains(&false)
+            && groups.iter().all(|group| group.spec.k > 0 && group.scalars.0.mode() == PointerMode::Host);
+        if groups.len() > 1 && by_value && !K::MIXED && T::CODES.grouped() {
+            let blas = queue.blas(PointerMode::Host)?;
+            if let Some(code) = one_call::<T, K>(&blas, groups, at, compute) {
+                return handle::blas_status(queue, "cublasGemmGroupedBatchedEx_64", code);
+            }
+        }
+        for ((group, done), aligned) in all.parts().zip(aligned) {
+            if !aligned || !self.one_group(queue, group, at.map(|at| at.wrapping_byte_add(8 * done)))? {
+                // The library supports some shapes only one by one (halves, in cuBLAS 13.1).
+                self.one_by_one(queue, &all, group, done)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The groups in column-major order. Empty products are left out, because the library refuses some of them.
+    fn column_major(&self, queue: &Queue<'_, '_, Self>) -> Products<T> {
         let ((a, b, alphas, betas), (c,)) = (queue.reads(), queue.writes());
         let address = |i: usize| Some((a.get(i)?.address(), b.get(i)?.address(), c.get(i)?.address()));
-        // The groups in column-major order. Empty products are left out, because the library refuses some of them.
         let mut groups: Vec<Group<T>> = Vec::with_capacity(self.groups.len());
         let [mut at_a, mut at_b, mut at_c] = [(); 3].map(|()| SmallVec::with_capacity(c.len()));
         let mut next = 0;
@@ -45,69 +109,35 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
             }
             groups.push(Group { spec, leading, count, scalars });
         }
-        let [at_a, at_b, at_c] = [at_a, at_b, at_c].map(Places::Each);
-        let mut done = 0;
-        let one_by_one = |queue: &mut Queue<'_, '_, Self>, group: &Group<T>, done: usize| -> Result<()> {
-            for ((a, b), c) in at_a.iter().zip(at_b.iter()).zip(at_c.iter()).skip(done).take(group.count) {
-                enqueue::<T, K, _>(queue, &group.spec, &group.scalars, (a, b, c))?;
-            }
-            Ok(())
-        };
-        if size_of::<T>() == 1 {
-            for group in &groups {
-                let part = |all: &Places| Places::Each(all.iter().skip(done).take(group.count).collect());
-                let all = [part(&at_a), part(&at_b), part(&at_c)];
-                let alone = is_aligned::<T, K::Out>(all.each_ref(), group.leading) && {
-                    let at = queue.arrays(all.each_ref())?;
-                    self.one_group(queue, group, at)?
-                };
-                if !alone {
-                    apart::<T, K, _>(queue, &group.spec, &group.scalars, all.each_ref())?;
-                }
-                done += group.count;
-            }
-            return Ok(());
-        }
-        if groups.is_empty() {
-            return Ok(());
-        }
-        // For halves, and if f32 is rounded to TF32, the library's kernels load 16 bytes at a time from where the
-        // matrices begin. The library cannot check these addresses. One that is not aligned is a fault, and the end of
-        // CUDA in the process.
-        let compute = T::CODES.compute_in(queue.math());
-        let wants = size_of::<T>() == 2 || compute != T::CODES.compute_in(crate::libraries::blas::Math::Default);
-        let mut first = 0;
-        let aligned = groups.iter().map(|group| {
-            let part = |all: &Places| Places::Each(all.iter().skip(first).take(group.count).collect());
-            let all = [part(&at_a), part(&at_b), part(&at_c)];
-            first += group.count;
-            !wants || is_aligned::<T, K::Out>(all.each_ref(), group.leading)
-        });
-        let aligned: SmallVec<[bool; 4]> = aligned.collect();
-        if !aligned.contains(&true) {
-            for group in &groups {
-                one_by_one(queue, group, done)?;
-                done += group.count;
-            }
-            return Ok(());
-        }
-        let at = queue.arrays([&at_a, &at_b, &at_c])?;
-        // The one call for all takes scalars in host memory.
-        let all_aligned = !aligned.contains(&false);
-        let by_value =
-            all_aligned && groups.iter().all(|group| group.spec.k > 0 && group.scalars.0.mode() == PointerMode::Host);
-        if groups.len() > 1 && by_value && !K::MIXED && T::CODES.grouped() {
-            let blas = queue.blas(PointerMode::Host)?;
-            if let Some(code) = one_call::<T, K>(&blas, &groups, at, compute) {
-                return handle::blas_status(queue, "cublasGemmGroupedBatchedEx_64", code);
+        Products { groups, at: [at_a, at_b, at_c].map(Places::Each) }
+    }
+
+    /// Products of 8-bit numbers: each group as a batch, or in parts that the library takes.
+    fn bytes(&self, queue: &mut Queue<'_, '_, Self>, all: &Products<T>) -> Result<()> {
+        for (group, done) in all.parts() {
+            let at = all.part(group, done);
+            let alone = is_aligned::<T, K::Out>(at.each_ref(), group.leading) && {
+                let arrays = queue.arrays(at.each_ref())?;
+                self.one_group(queue, group, arrays)?
+            };
+            if !alone {
+                apart::<T, K, _>(queue, &group.spec, &group.scalars, at.each_ref())?;
             }
         }
-        for (group, aligned) in groups.iter().zip(aligned) {
-            if !aligned || !self.one_group(queue, group, at.map(|at| at.wrapping_byte_add(8 * done)))? {
-                // The library supports some shapes only one by one (halves, in cuBLAS 13.1).
-                one_by_one(queue, group, done)?;
-            }
-            done += group.count;
+        Ok(())
+    }
+
+    /// The products of a group, one after the other.
+    fn one_by_one(
+        &self,
+        queue: &mut Queue<'_, '_, Self>,
+        all: &Products<T>,
+        group: &Group<T>,
+        done: usize,
+    ) -> Result<()> {
+        let [a, b, c] = &all.at;
+        for ((a, b), c) in a.iter().zip(b.iter()).zip(c.iter()).skip(done).take(group.count) {
+            enqueue::<T, K, _>(queue, &group.spec, &group.scalars, (a, b, c))?;
         }
         Ok(())
     }

@@ -20,8 +20,8 @@ mod zeros;
 use super::epilogue::{Beside, Extra};
 use super::op::{Fused, Geometry};
 use super::operands::Reading;
+use super::selection::{Form, Selection};
 use super::types::MatmulTypes;
-use super::way::{Form, Way};
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::engines::cuda_enqueue::Enqueue;
@@ -44,7 +44,7 @@ enum Ahead {
 impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     pub(super) fn enqueue(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let geometry = self.geometry()?;
-        if let Way::This(choice) = &self.way {
+        if let Selection::This(choice) = &self.selection {
             return self.put(queue, geometry, choice.form);
         }
         // A form that the library refuses has put no work on the stream, so the next form starts from the same state.
@@ -92,7 +92,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     fn product(&self, queue: &mut Enqueue<'_, Self>, geometry: &Geometry, form: Form) -> Result<()> {
         let apart = form == Form::GradientApart;
         let (reads, mut writes) = (R::places(queue.reads()), W::places(queue.writes()));
-        if let Way::Survey { writes: others, .. } = self.way {
+        if let Selection::Survey { writes: others, .. } = self.selection {
             writes = others;
             if self.spec.is_empty() || self.spec.k == 0 {
                 return Ok(());
@@ -110,7 +110,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             return sums.map_or(Ok(()), |sums| self.sum(queue, &sums));
         }
         let mut ahead = SmallVec::<[Ahead; 2]>::new();
-        if let (Some((at, bytes)), Way::Usual) = (self.gapped(&writes, geometry), &self.way) {
+        if let (Some((at, bytes)), Selection::Usual) = (self.gapped(&writes, geometry), &self.selection) {
             ahead.push(Ahead::Zeros(at, bytes));
         }
         let mut kind = self.kind;
@@ -145,13 +145,13 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         // leaves D unchanged, without its bias and without C.
         let alpha = if zeros { T::ONE } else { self.spec.alpha_of::<T>() };
         let alpha_beta = [Factor::from_scalar(&alpha), Factor::from_scalar(&self.spec.beta)];
-        let which = match &self.way {
-            Way::Usual => Which::Known {
+        let which = match &self.selection {
+            Selection::Usual => Which::Known {
                 asked: (apart || !ahead.is_empty()) && multiply::lt_find(queue, &problem, &addresses, false)?,
             },
-            Way::This(choice) => Which::This(choice),
-            Way::Survey { .. } if zeros => return Ok(()),
-            Way::Survey { number, .. } => return multiply::lt_survey(queue, *number, form, &problem, &addresses),
+            Selection::This(choice) => Which::This(choice),
+            Selection::Survey { .. } if zeros => return Ok(()),
+            Selection::Survey { number, .. } => return multiply::lt_survey(queue, *number, form, &problem, &addresses),
         };
         let sums = if apart { Some(self.gradient(queue, &reads, &writes, geometry)?) } else { None };
         for step in ahead {

@@ -1,7 +1,7 @@
 //! The problem in the library's terms, and the addresses that go with it.
 
 use super::super::Order;
-use super::super::epilogue::{Beside, Extra, Function, Kind, WritePlaces};
+use super::super::epilogue::{Beside, Extra, Function, Kind, Place, WritePlaces};
 use super::super::op::{Fused, Geometry};
 use super::super::operands::{ReadPlaces, Reading};
 use super::super::spec::{Layout, Matmul};
@@ -13,6 +13,32 @@ use crate::engines::cuda_enqueue::Enqueue;
 use crate::libraries::blaslt::native::multiply;
 use crate::libraries::blaslt::native::{Addresses, Problem};
 use crate::libraries::flags::Transpose;
+
+/// The addresses that go with a problem.
+fn addresses(kind: Kind, reads: &ReadPlaces, writes: &WritePlaces, ([a, b], scale_d): ([&Side; 2], u64)) -> Addresses {
+    let address = |place: Option<Place>| place.map_or(0, |place| place.address);
+    let aux = match kind.function {
+        Function::ReluGradient => reads.mask,
+        Function::GeluGradient => reads.pre,
+        _ if matches!(kind.beside, Beside::Mask | Beside::PreActivation) => writes.beside,
+        _ => None,
+    };
+    let gradient = matches!(kind.beside, Beside::RowGradient | Beside::GradientOfA | Beside::GradientOfB);
+    let d = writes.d.address;
+    Addresses {
+        a: a.address,
+        b: b.address,
+        c: reads.c.map_or(d, |place| place.address),
+        d,
+        bias: address(if gradient { writes.beside } else { reads.bias }),
+        aux: address(aux),
+        scales: [a.scale, b.scale, scale_d, address(writes.amax)],
+        factors: match *reads.factors.as_slice() {
+            [alpha, beta] => Some([alpha.address, beta.address]),
+            _ => None,
+        },
+    }
+}
 
 impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     /// `cublasComputeType_t`.
@@ -65,29 +91,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
                 beside => beside,
             };
         }
-        let reads_bias = reads.bias.map_or(0, |place| place.address);
-        let aux = match kind.function {
-            Function::ReluGradient => reads.mask,
-            Function::GeluGradient => reads.pre,
-            _ if matches!(kind.beside, Beside::Mask | Beside::PreActivation) => writes.beside,
-            _ => None,
-        };
-        let gradient = matches!(kind.beside, Beside::RowGradient | Beside::GradientOfA | Beside::GradientOfB);
         let of_pre = kind.function == Function::GeluGradient || kind.beside == Beside::PreActivation;
-        let address_d = writes.d.address;
-        let addresses = Addresses {
-            a: a.address,
-            b: b.address,
-            c: reads.c.map_or(address_d, |place| place.address),
-            d: address_d,
-            bias: if gradient { writes.beside.map_or(0, |place| place.address) } else { reads_bias },
-            aux: aux.map_or(0, |place| place.address),
-            scales: [a.scale, b.scale, scale_d, writes.amax.map_or(0, |place| place.address)],
-            factors: match *reads.factors.as_slice() {
-                [alpha, beta] => Some([alpha.address, beta.address]),
-                _ => None,
-            },
-        };
+        let addresses = addresses(kind, reads, writes, ([&a, &b], scale_d));
         let problem = Problem {
             matrices: [
                 matrix(a.data_type, a.layout),

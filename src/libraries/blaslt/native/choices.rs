@@ -6,7 +6,7 @@ use crate::core::cache::Cache;
 use crate::core::error::{Error, Result};
 use crate::core::sync::{AtomicU64, Mutex, Ordering};
 use crate::engines::library::{Code, encode};
-use crate::libraries::blaslt::way::{Choice, Form, Question};
+use crate::libraries::blaslt::selection::{Choice, Form, Question};
 
 impl From<&Heuristic> for Choice {
     fn from(h: &Heuristic) -> Self {

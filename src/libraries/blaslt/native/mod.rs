@@ -18,7 +18,7 @@ mod handle;
 pub(super) mod multiply;
 mod problem;
 
-use super::way::Choice;
+use super::selection::Choice;
 use choices::Choices;
 use functions::CublasLtFunctions;
 pub(crate) use handle::CublasLt;

@@ -7,7 +7,7 @@ use crate::core::error::{Error, Result, Text};
 use crate::engines::cuda::Queue;
 use crate::engines::library::{Refusal, WORKSPACE};
 use crate::libraries::blas::status;
-use crate::libraries::blaslt::way::Form;
+use crate::libraries::blaslt::selection::Form;
 use std::ffi::c_void;
 
 /// With which algorithm a product is enqueued.
@@ -41,7 +41,7 @@ pub(in crate::libraries::blaslt) fn lt_survey(
     addresses: &Addresses,
 ) -> Result<()> {
     let mut ways = lt_ways(queue, problem, addresses)?;
-    ways.iter_mut().for_each(|way| way.form = form);
+    ways.iter_mut().for_each(|choice| choice.form = form);
     queue.shared::<CublasLt>()?.surveyed(number, *problem, ways);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The calls of a device.
 
-use super::super::Dnn;
+use super::super::{Dnn, DnnElement};
 use super::problem::{Direction, product, sizes};
 use super::run::{Call, Extra, run, told};
 use super::spec::{Convolution, Spatial, spread};
@@ -13,25 +13,6 @@ use crate::device::dispatch::Submitted;
 use crate::device::tensor::{AnyTensorRef, Layout, ReadableTensor, Tensor, TensorRef, WritableTensor};
 use crate::libraries::dnn::formulas::formula;
 use crate::libraries::reductions::{self, ReductionKind};
-use half::{bf16, f16};
-
-/// An element of which convolutions are made: a floating point number of 16 bits or more. Sealed.
-pub trait DnnElement: Element + sealed::DnnElement {
-    /// The type of sums over such elements: f64 for f64, else f32.
-    type Sum: DnnElement;
-}
-
-mod sealed {
-    pub trait DnnElement {}
-}
-
-macro_rules! elements { ($($t:ty: $sum:ty),*) => { $(
-    impl sealed::DnnElement for $t {}
-    impl DnnElement for $t {
-        type Sum = $sum;
-    }
-)* } }
-elements!(f16: f32, bf16: f32, f32: f32, f64: f64);
 
 /// What follows a convolution in the same pass: a residual that is added, then a bias for each filter, then the clipping at zero.
 ///

@@ -17,7 +17,7 @@ mod sizing;
 mod spec;
 mod tune;
 
-pub use front::{DnnElement, Fused};
+pub use front::Fused;
 pub(super) use op::Convolve;
 pub use pass::ConvolutionPass;
 pub(super) use problem::{Direction, Problem, Sizes};

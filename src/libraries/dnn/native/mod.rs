@@ -21,8 +21,10 @@
 mod answer;
 pub(super) mod attend;
 pub(super) mod attend_backward;
+// Measurements, which need what is private here.
 #[cfg(test)]
 #[cfg(feature = "external")]
+#[path = "../../../../benches/cudnn/mod.rs"]
 mod beside;
 mod choose;
 pub(super) mod convolve;

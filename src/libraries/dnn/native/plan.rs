@@ -78,8 +78,8 @@ impl Plan {
     /// Makes a plan, or restores one.
     pub(super) fn build(builder: &PlanBuilder<'_>, wanted: &impl Planned) -> Result<Built<Plan>> {
         let api = builder.api::<Cudnn>()?;
-        let free = builder.core.free_memory();
-        let made = Target::of(api, builder.core.context.device)
+        let free = builder.core()?.free_memory();
+        let made = Target::of(api, builder.core()?.context.device)
             .and_then(|target| Ok((made(api, &target, (wanted, free), Store::shared())?, target)));
         let (Made { chosen, graph, .. }, target) = made.map_err(|refused| refused.error(builder))?;
         let workspace = chosen.workspace();
@@ -91,7 +91,7 @@ impl Plan {
             drop((graph, target, late));
             code
         };
-        let raw = builder.object(chosen.plan.into_raw(), destroy);
+        let raw = builder.object(chosen.plan.into_raw(), destroy)?;
         Ok(Built { plan: Plan { api, packs, raw, workspace }, bytes: CODE_BYTES })
     }
 

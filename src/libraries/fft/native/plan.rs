@@ -146,7 +146,7 @@ impl PlanKey for Layouts {
         let api = builder.api::<Cufft>()?;
         let (raw, work) = make(api, self).map_err(|(call, code)| builder.failure::<Cufft>(call, code))?;
         // SAFETY: made above; the epoch destroys it once, when nothing uses it.
-        let raw = builder.object(raw, move |raw| unsafe { api.destroy(raw) });
+        let raw = builder.object(raw, move |raw| unsafe { api.destroy(raw) })?;
         // The kernels of all plans find their tables by a pointer in device memory. An H100 with cuFFT 12.0 showed them reading
         // there at an illegal address, when devices of one process were opened and closed. What fits it: the first plan of
         // a context uploads the tables on a default stream without waiting, and on a busy GPU a transform overtakes that.

@@ -9,7 +9,7 @@ use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Rejected, Result};
 use crate::core::op::contained;
 use crate::device::Device;
-use crate::device::external::{ForeignStream, Way};
+use crate::device::external::{First, ForeignStream};
 use crate::device::tensor::{AnyTensor, Layout, TensorRef};
 use std::any::Any;
 use std::ffi::c_void;
@@ -35,7 +35,7 @@ impl Drop for Out {
     fn drop(&mut self) {
         if let (Some(buffer), ForeignStream::Cuda(_)) = (self.buffer.take(), self.stream) {
             // If the device is gone, so is the memory.
-            let _ = self.device.meet(buffer, self.stream, Way::In);
+            let _ = self.device.synchronize_with(buffer, self.stream, First::Foreign);
         }
     }
 }
@@ -50,7 +50,7 @@ struct OutShared<T: Element> {
 impl<T: Element> Drop for OutShared<T> {
     fn drop(&mut self) {
         if let ForeignStream::Cuda(_) = self.stream {
-            let _ = self.device.meet_reading(self.shared.as_in().into(), self.stream, Way::In);
+            let _ = self.device.synchronize_reading_with(self.shared.as_in().into(), self.stream, First::Foreign);
         }
     }
 }
@@ -76,7 +76,7 @@ impl Device {
             let back = rejected.back.and_then(|buffer| AnyTensor::from_buffer(buffer, layout).ok());
             Rejected { error: rejected.error, back }
         };
-        let buffer = self.meet(buffer, to, Way::Out).map_err(again)?;
+        let buffer = self.synchronize_with(buffer, to, First::Ours).map_err(again)?;
         let (view, dtype) = (self.view_of(buffer.as_in(), &layout), buffer.dtype());
         let owner = Out { device: self.clone(), buffer: Some(buffer), stream: to };
         Ok(managed(form, view, dtype, &layout, 0, Box::new(owner)))
@@ -92,7 +92,7 @@ impl Device {
             Error::invalid("view", "it borrows its elements: share the tensor first (`Tensor::share`)")
         })?;
         let part: AnyIn<'_> = view.buffer().into();
-        self.meet_reading(part, to, Way::Out)?;
+        self.synchronize_reading_with(part, to, First::Ours)?;
         let place = self.view_of(part, view.layout());
         // While others read, the handle keeps its memory from being written.
         let owner = Box::new(OutShared { device: self.clone(), stream: to, shared });

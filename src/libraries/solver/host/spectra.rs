@@ -295,14 +295,27 @@ pub(super) fn eig<T: Number, W: General + Number>(
     let values = w.to_vec();
     w.iter_mut().for_each(|w| *w = Complex64::new(power.of(w.re), power.of(w.im)));
     let (Some(mut vectors), Some(room)) = (vectors, room) else { return 0 };
+    normalised(n, (&dense, &room), &values, power, &mut vectors, threads);
+    0
+}
+
+/// Writes the vectors of a dense matrix, of norm one: the columns of `room` where they belong to their values, and others anew.
+fn normalised<T: Number, W: General + Number>(
+    n: usize,
+    (dense, room): (&[W], &[W]),
+    values: &[Complex64],
+    power: Power,
+    vectors: &mut MatMut<'_, T>,
+    threads: usize,
+) {
     // `A * X`, and how long the rest of a column that belongs to its value may be.
     let mut images = filled(n * n, W::default()).or_unwind();
     if let (Some(a), Some(x), Some(mut to)) =
-        (Mat::new(&dense, n, n, n), Mat::new(&room, n, n, n), MatMut::new(&mut images, n, n, n))
+        (Mat::new(dense, n, n, n), Mat::new(room, n, n, n), MatMut::new(&mut images, n, n, n))
     {
         to.product(W::ONE, a, x, W::default(), threads.min(worth::<W>([n, n, n])));
     }
-    let most = 10.0 * (n as f64).sqrt() * f64::EPSILON * norm(&dense);
+    let most = 10.0 * (n as f64).sqrt() * f64::EPSILON * norm(dense);
     // Only for columns that do not belong to their values: those of defective ones, of which the back-substitution has
     // no solution, and those of pairs that are small beside the norm. (For the determinant of a 2 x 2 block `faer` 0.24
     // has the threshold of an element, so it replaces that of a block of 1e-9 beside a norm of 1.)
@@ -334,23 +347,30 @@ pub(super) fn eig<T: Number, W: General + Number>(
             Some(anew) => anew.get(i).copied().unwrap_or_default(),
             None => part(i),
         };
-        // The largest component becomes real, as in LAPACK.
-        let largest =
-            (0..n).map(part).fold(Complex64::default(), |x, y| if y.norm_sqr() > x.norm_sqr() { y } else { x });
         // The vector of a real value is real up to a factor, which inverse iteration may have.
-        let turn = if (W::WEIGHT > 1 || pair || anew.is_some()) && largest.norm() > 0.0 {
-            largest.conj() / largest.norm()
-        } else {
-            Complex64::new(1.0, 0.0)
-        };
-        for i in 0..n {
-            let x = part(i) * turn / norm;
-            vectors.set(i, j, T::rounded(x));
-            if pair {
-                vectors.set(i, j + 1, T::rounded(Complex64::new(x.im, 0.0)));
-            }
-        }
+        let rotates = W::WEIGHT > 1 || pair || anew.is_some();
+        write_vector(vectors, (n, j, pair), (&part, norm), rotates);
         j += if pair { 2 } else { 1 };
     }
-    0
+}
+
+/// Writes a vector divided by its norm, or a pair of them. If it may be rotated, its largest component becomes real, as in LAPACK.
+fn write_vector<T: Number>(
+    vectors: &mut MatMut<'_, T>,
+    (n, j, pair): (usize, usize, bool),
+    (part, norm): (&dyn Fn(usize) -> Complex64, f64),
+    rotates: bool,
+) {
+    let largest = (0..n).map(part).fold(Complex64::default(), |x, y| if y.norm_sqr() > x.norm_sqr() { y } else { x });
+    let phase = match largest.norm() {
+        size if rotates && size > 0.0 => largest.conj() / size,
+        _ => Complex64::new(1.0, 0.0),
+    };
+    for i in 0..n {
+        let x = part(i) * phase / norm;
+        vectors.set(i, j, T::rounded(x));
+        if pair {
+            vectors.set(i, j + 1, T::rounded(Complex64::new(x.im, 0.0)));
+        }
+    }
 }

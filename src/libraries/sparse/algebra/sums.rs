@@ -145,7 +145,7 @@ impl Sparse {
     ) -> Result<DeviceBuffer<T>> {
         if rows != M::ROWS && self.device.kind() != DeviceKind::Host {
             // Across compressed rows a GPU would add in any order, so the matrix is converted first.
-            return self.sums(&self.turn(a, false)?, rows);
+            return self.sums(&self.recompress(a, false)?, rows);
         }
         let sums = Sums::<T, I> { side: Side::from_compressed(a), compressed: rows == M::ROWS, _types: PhantomData };
         let to = self.device.uninit(if rows { a.rows() } else { a.cols() })?;

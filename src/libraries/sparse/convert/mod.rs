@@ -3,7 +3,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `coordinates` | offsets to row indices and back: the other arrays are shared |
-//! | `turn` | compressed rows to compressed columns and back, by counting |
+//! | `recompress` | compressed rows to compressed columns and back, by counting |
 //! | `dense` | to dense matrices, and from them |
 //! | `blocks` | compressed rows to blocks and back |
 //! | `triplets` | coordinates in any order: sorts them and sums duplicates |
@@ -11,8 +11,8 @@
 mod blocks;
 mod coordinates;
 mod dense;
+mod recompress;
 mod triplets;
-mod turn;
 
 pub use dense::Dense;
 
@@ -22,7 +22,7 @@ pub(super) fn register<T: super::SparseElement, I: super::SparseIndex>(
 ) {
     registry.call::<coordinates::Expand<I>>();
     registry.call::<coordinates::Compress<I>>();
-    registry.call::<turn::Turn<T, I>>();
+    registry.call::<recompress::Recompress<T, I>>();
     registry.call::<dense::ToDense<T, I>>();
     super::made::register::<dense::FromDense<T, I>>(registry);
     registry.call::<blocks::Unblock<T, I>>();

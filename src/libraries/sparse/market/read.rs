@@ -4,6 +4,7 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::CooBuilder;
 use crate::core::error::{Error, Result};
 use std::io::{BufRead, Read};
+use std::str::SplitWhitespace;
 
 /// How much of a file has been read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,18 @@ enum Symmetry {
     Symmetric,
     Skew,
     Hermitian,
+}
+
+impl Symmetry {
+    /// The number of entries that an array file stores; `None` if it cannot be counted.
+    fn stored(self, rows: usize, cols: usize) -> Option<usize> {
+        let triangle = |n: usize| n.checked_mul(n.checked_add(1)?).map(|twice| twice / 2);
+        match self {
+            Symmetry::General => rows.checked_mul(cols),
+            Symmetry::Symmetric | Symmetry::Hermitian => triangle(rows),
+            Symmetry::Skew => triangle(rows.saturating_sub(1)),
+        }
+    }
 }
 
 /// The longest line that is read: a file without line ends cannot take more memory than this.
@@ -107,12 +120,134 @@ fn start(text: &str) -> &str {
 }
 
 /// The value of an entry: one or two numbers.
-fn value(words: &mut std::str::SplitWhitespace<'_>, field: Field) -> Option<(f64, f64)> {
+fn value(words: &mut SplitWhitespace<'_>, field: Field) -> Option<(f64, f64)> {
     let mut number = || words.next()?.parse::<f64>().ok();
     match field {
         Field::Pattern => Some((1.0, 0.0)),
         Field::Real | Field::Integer => Some((number()?, 0.0)),
         Field::Complex => Some((number()?, number()?)),
+    }
+}
+
+/// What a file says about its entries.
+struct Header {
+    field: Field,
+    symmetry: Symmetry,
+    /// All entries of each column one after the other, without their places.
+    array: bool,
+    rows: usize,
+    cols: usize,
+    /// The number of entries in the file.
+    total: usize,
+}
+
+impl Header {
+    fn read<T: SparseElement>(lines: &mut Lines<impl BufRead>) -> Result<Self> {
+        let head = lines.next(false)?.unwrap_or_default().to_lowercase();
+        let mut words = head.split_whitespace();
+        let [banner, object, format, field, symmetry] = [(); 5].map(|()| words.next().unwrap_or_default());
+        // Some programs write the banner with one sign, and SciPy reads it.
+        let banner = banner.strip_prefix("%%").or_else(|| banner.strip_prefix('%'));
+        if (banner, object, words.next()) != (Some("matrixmarket"), "matrix", None) {
+            return Err(lines.wrong("the header is not `%%MatrixMarket matrix FORMAT FIELD SYMMETRY`"));
+        }
+        let field = match field {
+            "real" | "double" => Field::Real,
+            "integer" | "unsigned-integer" => Field::Integer,
+            "complex" if T::DTYPE.is_complex() => Field::Complex,
+            "complex" => return Err(lines.wrong(format!("the entries are complex, but {} is real", T::DTYPE))),
+            "pattern" => Field::Pattern,
+            other => return Err(lines.wrong(format!("the field {other:?} is not supported"))),
+        };
+        let symmetry = match symmetry {
+            "general" => Symmetry::General,
+            "symmetric" => Symmetry::Symmetric,
+            "skew-symmetric" => Symmetry::Skew,
+            "hermitian" => Symmetry::Hermitian,
+            other => return Err(lines.wrong(format!("the symmetry {other:?} is not supported"))),
+        };
+        let array = match format {
+            "coordinate" => false,
+            "array" if field != Field::Pattern => true,
+            other => return Err(lines.wrong(format!("the format {other:?} with the field {field:?} is not supported"))),
+        };
+        let [rows, cols, total] = if array {
+            let [rows, cols] = lines.sizes("rows and columns")?;
+            let total = symmetry.stored(rows, cols).ok_or_else(|| lines.wrong("more entries than can be counted"))?;
+            [rows, cols, total]
+        } else {
+            lines.sizes("rows, columns and entries")?
+        };
+        if symmetry != Symmetry::General && rows != cols {
+            return Err(lines.wrong(format!("{rows} x {cols} is not square, but a {symmetry:?} matrix must be")));
+        }
+        Ok(Header { field, symmetry, array, rows, cols, total })
+    }
+
+    /// The first row that an array file stores in this column.
+    fn first_row(&self, column: usize) -> usize {
+        match self.symmetry {
+            Symmetry::General => 0,
+            Symmetry::Symmetric | Symmetry::Hermitian => column,
+            Symmetry::Skew => column + 1,
+        }
+    }
+
+    /// The place of an entry of an array file; `next` then is the one below it.
+    fn next_place(&self, next: &mut (usize, usize)) -> (usize, usize) {
+        while next.0 >= self.rows {
+            next.1 += 1;
+            next.0 = self.first_row(next.1);
+        }
+        let place = *next;
+        next.0 += 1;
+        place
+    }
+
+    /// The place with which an entry begins.
+    fn place(&self, words: &mut SplitWhitespace<'_>, text: &str) -> Result<(usize, usize), String> {
+        let mut number = || words.next()?.parse::<usize>().ok();
+        let (Some(i), Some(j)) = (number(), number()) else {
+            return Err(format!("{:?} is not an entry", start(text)));
+        };
+        let (Some(row), Some(column)) = (i.checked_sub(1), j.checked_sub(1)) else {
+            return Err(format!("index 0 in ({i}, {j}): indices begin at 1"));
+        };
+        if row >= self.rows || column >= self.cols {
+            return Err(format!("({i}, {j}) does not lie inside {} x {}", self.rows, self.cols));
+        }
+        Ok((row, column))
+    }
+
+    /// Fails if an entry does not fit the symmetry.
+    fn check(&self, (row, column): (usize, usize), number: (f64, f64)) -> Result<(), String> {
+        let (symmetry, place) = (self.symmetry, || format!("({}, {})", row + 1, column + 1));
+        if symmetry != Symmetry::General && column > row {
+            let place = place();
+            return Err(format!("{place} lies above the diagonal of a {symmetry:?} matrix: store the lower triangle"));
+        }
+        if symmetry == Symmetry::Skew && column == row && number != (0.0, 0.0) {
+            return Err(format!("{} is not zero, but the diagonal of a skew-symmetric matrix is", place()));
+        }
+        Ok(())
+    }
+
+    /// Adds an entry, and its mirror image.
+    fn push<T: SparseElement, I: SparseIndex>(
+        &self,
+        builder: &mut CooBuilder<T, I>,
+        (row, column): (usize, usize),
+        (re, im): (f64, f64),
+    ) -> Result<()> {
+        builder.push(row, column, T::from_parts(re, im))?;
+        let mirrored = match self.symmetry {
+            _ if row == column => return Ok(()),
+            Symmetry::General => return Ok(()),
+            Symmetry::Symmetric => (re, im),
+            Symmetry::Skew => (-re, -im),
+            Symmetry::Hermitian => (re, -im),
+        };
+        builder.push(column, row, T::from_parts(mirrored.0, mirrored.1))
     }
 }
 
@@ -136,105 +271,28 @@ pub fn read_market<T: SparseElement, I: SparseIndex>(
     mut progress: impl FnMut(MarketProgress),
 ) -> Result<CooBuilder<T, I>> {
     let mut lines = Lines { reader, line: Vec::new(), number: 0 };
-    let head = lines.next(false)?.unwrap_or_default().to_lowercase();
-    let mut words = head.split_whitespace();
-    let [banner, object, format, field, symmetry] = [(); 5].map(|()| words.next().unwrap_or_default());
-    // Some programs write the banner with one sign, and SciPy reads it.
-    let banner = banner.strip_prefix("%%").or_else(|| banner.strip_prefix('%'));
-    if (banner, object, words.next()) != (Some("matrixmarket"), "matrix", None) {
-        return Err(lines.wrong("the header is not `%%MatrixMarket matrix FORMAT FIELD SYMMETRY`"));
-    }
-    let field = match field {
-        "real" | "double" => Field::Real,
-        "integer" | "unsigned-integer" => Field::Integer,
-        "complex" if T::DTYPE.is_complex() => Field::Complex,
-        "complex" => return Err(lines.wrong(format!("the entries are complex, but {} is real", T::DTYPE))),
-        "pattern" => Field::Pattern,
-        other => return Err(lines.wrong(format!("the field {other:?} is not supported"))),
-    };
-    let symmetry = match symmetry {
-        "general" => Symmetry::General,
-        "symmetric" => Symmetry::Symmetric,
-        "skew-symmetric" => Symmetry::Skew,
-        "hermitian" => Symmetry::Hermitian,
-        other => return Err(lines.wrong(format!("the symmetry {other:?} is not supported"))),
-    };
-    let array = match format {
-        "coordinate" => false,
-        "array" if field != Field::Pattern => true,
-        other => return Err(lines.wrong(format!("the format {other:?} with the field {field:?} is not supported"))),
-    };
-    let [rows, cols, total] = if array {
-        let [rows, cols] = lines.sizes("rows and columns")?;
-        let triangle = |n: usize| n.checked_mul(n.checked_add(1)?).map(|twice| twice / 2);
-        let total = match symmetry {
-            Symmetry::General => rows.checked_mul(cols),
-            Symmetry::Symmetric | Symmetry::Hermitian => triangle(rows),
-            Symmetry::Skew => triangle(rows.saturating_sub(1)),
-        };
-        [rows, cols, total.ok_or_else(|| lines.wrong("more entries than can be counted"))?]
-    } else {
-        lines.sizes("rows, columns and entries")?
-    };
-    if symmetry != Symmetry::General && rows != cols {
-        return Err(lines.wrong(format!("{rows} x {cols} is not square, but a {symmetry:?} matrix must be")));
-    }
+    let header = Header::read::<T>(&mut lines)?;
+    let Header { rows, cols, total, .. } = header;
     let mut builder = CooBuilder::new(rows, cols)?;
     builder.reserve(total.min(AHEAD));
-    // The first row that an array file stores in this column.
-    let first = |column: usize| match symmetry {
-        Symmetry::General => 0,
-        Symmetry::Symmetric | Symmetry::Hermitian => column,
-        Symmetry::Skew => column + 1,
-    };
-    let (mut row, mut column) = (first(0), 0);
+    // The place of the next entry of an array file.
+    let mut next = (header.first_row(0), 0);
     for done in 0..total {
         let text = lines.next(true)?.map(str::to_owned);
         let text = text.ok_or_else(|| lines.wrong(format!("the file ends after {done} of {total} entries")))?;
         let mut words = text.split_whitespace();
-        if array {
-            while row >= rows {
-                column += 1;
-                row = first(column);
-            }
-        } else {
-            let mut place = || words.next()?.parse::<usize>().ok();
-            let (Some(i), Some(j)) = (place(), place()) else {
-                return Err(lines.wrong(format!("{:?} is not an entry", start(&text))));
-            };
-            let (Some(i), Some(j)) = (i.checked_sub(1), j.checked_sub(1)) else {
-                return Err(lines.wrong(format!("index 0 in ({i}, {j}): indices begin at 1")));
-            };
-            if i >= rows || j >= cols {
-                return Err(lines.wrong(format!("({}, {}) does not lie inside {rows} x {cols}", i + 1, j + 1)));
-            }
-            (row, column) = (i, j);
-        }
-        let Some((re, im)) = value(&mut words, field) else {
+        let place = match header.array {
+            true => header.next_place(&mut next),
+            false => header.place(&mut words, &text).map_err(|what| lines.wrong(what))?,
+        };
+        let Some(number) = value(&mut words, header.field) else {
             return Err(lines.wrong(format!("{:?} is not an entry", start(&text))));
         };
         if words.next().is_some() {
             return Err(lines.wrong(format!("{:?} has more than one entry", start(&text))));
         }
-        if symmetry != Symmetry::General && column > row {
-            let place = format!("({}, {})", row + 1, column + 1);
-            let what = format!("{place} lies above the diagonal of a {symmetry:?} matrix: store the lower triangle");
-            return Err(lines.wrong(what));
-        }
-        if symmetry == Symmetry::Skew && column == row && (re, im) != (0.0, 0.0) {
-            let place = format!("({}, {})", row + 1, column + 1);
-            return Err(lines.wrong(format!("{place} is not zero, but the diagonal of a skew-symmetric matrix is")));
-        }
-        builder.push(row, column, T::from_parts(re, im))?;
-        if row != column {
-            match symmetry {
-                Symmetry::General => {}
-                Symmetry::Symmetric => builder.push(column, row, T::from_parts(re, im))?,
-                Symmetry::Skew => builder.push(column, row, T::from_parts(-re, -im))?,
-                Symmetry::Hermitian => builder.push(column, row, T::from_parts(re, -im))?,
-            }
-        }
-        row += usize::from(array);
+        header.check(place, number).map_err(|what| lines.wrong(what))?;
+        header.push(&mut builder, place, number)?;
         if (done + 1).is_multiple_of(EVERY) {
             progress(MarketProgress { done: done + 1, total });
         }

@@ -80,12 +80,12 @@ function_table! {
         /// Products of dense matrices at the entries of a sparse one.
         fn sddmm(handle: RawHandle, op_a: u32, op_b: u32, alpha: *const c_void, a: RawDense, b: RawDense, beta: *const c_void,
             c: RawMatrix, compute: u32, algorithm: u32, buffer: *mut c_void) = c"cusparseSDDMM";
-        /// Bytes of the workspace of `turn`.
-        fn turn_size(handle: RawHandle, m: i32, n: i32, nnz: i32, values: *const c_void, offsets: *const c_void,
+        /// Bytes of the workspace of `csr2csc`.
+        fn csr2csc_size(handle: RawHandle, m: i32, n: i32, nnz: i32, values: *const c_void, offsets: *const c_void,
             indices: *const c_void, to_values: *mut c_void, to_offsets: *mut c_void, to_indices: *mut c_void,
             value_type: u32, action: u32, base: u32, algorithm: u32, bytes: *mut usize) = c"cusparseCsr2cscEx2_bufferSize";
         /// Compressed rows to compressed columns.
-        fn turn(handle: RawHandle, m: i32, n: i32, nnz: i32, values: *const c_void, offsets: *const c_void,
+        fn csr2csc(handle: RawHandle, m: i32, n: i32, nnz: i32, values: *const c_void, offsets: *const c_void,
             indices: *const c_void, to_values: *mut c_void, to_offsets: *mut c_void, to_indices: *mut c_void,
             value_type: u32, action: u32, base: u32, algorithm: u32, buffer: *mut c_void) = c"cusparseCsr2cscEx2";
     }

@@ -10,10 +10,11 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::descriptors::Described;
 use super::functions::RawMatrix;
 use super::handle::Cusparse;
+use super::status::NOT_SUPPORTED;
 use crate::core::cache::Cache;
 use crate::core::error::Result;
 use crate::engines::cuda::Queue;
-use crate::engines::library::Code;
+use crate::engines::library::{Code, Refusal};
 
 /// The preprocessed matrices, by key.
 pub(super) type Kept = Cache<PreprocessKey, Preprocessed>;
@@ -45,14 +46,6 @@ pub(super) struct Preprocessed {
     algorithm: u32,
 }
 
-/// A copy of these for one use.
-#[derive(Clone, Copy)]
-pub(in super::super) struct PreprocessedCopy {
-    pub(in super::super) matrix: RawMatrix,
-    pub(in super::super) buffer: u64,
-    pub(in super::super) algorithm: u32,
-}
-
 impl PreprocessKey {
     /// The key, if the library reads the operands themselves and not copies of them.
     pub(in super::super) fn new<T: SparseElement, I: SparseIndex>(
@@ -67,49 +60,90 @@ impl PreprocessKey {
     }
 }
 
-/// A matrix that was preprocessed before, now with these values.
-pub(in super::super) fn preprocessed(
+/// A matrix that is ready for a product.
+pub(in super::super) struct Prepared {
+    pub(in super::super) matrix: RawMatrix,
+    pub(in super::super) buffer: u64,
+    pub(in super::super) algorithm: u32,
+    /// Its descriptor, unless that is kept: it must live as long as the call.
+    _descriptor: Option<Described<RawMatrix>>,
+}
+
+/// A product of the library, for any sparse matrix.
+pub(in super::super) trait SparseProduct {
+    /// The function behind [`size`](Self::size).
+    const SIZE: &'static str;
+    /// The bytes of its buffer. Enqueues nothing.
+    fn size(&self, matrix: RawMatrix, algorithm: u32, bytes: &mut usize) -> Code;
+    /// Preprocesses the matrix, with a buffer of that size. `None`: the library is too old.
+    fn preprocess(&self, matrix: RawMatrix, algorithm: u32, buffer: u64) -> Option<Code>;
+}
+
+/// The default algorithm of each product.
+pub(in super::super) const DEFAULT: u32 = 0;
+
+/// A matrix ready for `product`: preprocessed before, if it has a key, or else newly described. `algorithms` are tried in this order.
+pub(in super::super) fn prepared<P: SparseProduct>(
     queue: &mut Queue<'_>,
-    this: &PreprocessKey,
-    values: u64,
-) -> Result<Option<PreprocessedCopy>> {
+    (this, values): (Option<&PreprocessKey>, u64),
+    describe: impl FnOnce() -> Result<Result<Described<RawMatrix>, Refusal>>,
+    algorithms: [u32; 2],
+    product: &P,
+) -> Result<Prepared> {
+    if let Some(this) = this
+        && let Some(found) = preprocessed(queue, this, values)?
+    {
+        return Ok(found);
+    }
+    let matrix = describe()?.map_err(|(call, code)| queue.failure::<Cusparse>(call, code))?;
+    let (mut bytes, mut algorithm, mut code) = (0, DEFAULT, Code::SUCCESS);
+    for one in algorithms {
+        algorithm = one;
+        code = product.size(matrix.raw(), algorithm, &mut bytes);
+        if code.0 != NOT_SUPPORTED {
+            break;
+        }
+    }
+    queue.status::<Cusparse>(P::SIZE, code)?;
+    preprocess(queue, this, matrix, (bytes, algorithm), product)
+}
+
+/// A matrix that was preprocessed before, now with these values.
+fn preprocessed(queue: &mut Queue<'_>, this: &PreprocessKey, values: u64) -> Result<Option<Prepared>> {
     // An entry can be removed when others are added, so a graph must not depend on it.
     queue.not_in_a_graph("the stored preprocessing of a matrix")?;
     let (api, handle) = queue.consult::<Cusparse>()?;
     let Some(Preprocessed { matrix, buffer, algorithm }) = handle.kept.get(this) else { return Ok(None) };
-    let found = PreprocessedCopy { matrix: matrix.raw(), buffer: *buffer, algorithm: *algorithm };
+    let found = Prepared { matrix: matrix.raw(), buffer: *buffer, algorithm: *algorithm, _descriptor: None };
     // SAFETY: a descriptor that is alive; the library stores the address.
     let code = unsafe { api.regular.set_values(found.matrix, values as *mut _) };
     queue.status::<Cusparse>("cusparseSpMatSetValues", code)?;
     Ok(Some(found))
 }
 
-/// The matrix, a buffer for the multiplication, and the algorithm. If there is a key, the matrix is
-/// preprocessed by `preprocess` with a buffer of `bytes` bytes, and both are kept. If the library does not support that,
-/// or it would take too much memory, the buffer is a workspace, and the descriptor is returned too: it must live as
-/// long as the call.
-pub(in super::super) fn preprocess(
+/// If there is a key, preprocesses the matrix with a buffer of `bytes` bytes, and keeps both. If the library does not support that,
+/// or it would take too much memory, the buffer is a workspace.
+fn preprocess(
     queue: &mut Queue<'_>,
     this: Option<&PreprocessKey>,
     matrix: Described<RawMatrix>,
-    bytes: usize,
-    algorithm: u32,
-    preprocess: impl FnOnce(RawMatrix, u64) -> Option<Code>,
-) -> Result<(RawMatrix, u64, u32, Option<Described<RawMatrix>>)> {
+    (bytes, algorithm): (usize, u32),
+    product: &impl SparseProduct,
+) -> Result<Prepared> {
     let raw = matrix.raw();
     if let Some(this) = this
         && bytes <= BYTES
         && let Ok(buffer) = queue.lasting(bytes)
     {
         queue.touch();
-        if preprocess(raw, buffer).is_some_and(Code::is_success) {
+        if product.preprocess(raw, algorithm, buffer).is_some_and(Code::is_success) {
             let (_, handle) = queue.consult::<Cusparse>()?;
             for forgotten in handle.kept.insert(*this, Preprocessed { matrix, buffer, algorithm }, bytes.max(1)) {
                 queue.release(forgotten.buffer);
             }
-            return Ok((raw, buffer, algorithm, None));
+            return Ok(Prepared { matrix: raw, buffer, algorithm, _descriptor: None });
         }
         queue.release(buffer);
     }
-    Ok((raw, queue.workspace(bytes)?, algorithm, Some(matrix)))
+    Ok(Prepared { matrix: raw, buffer: queue.workspace(bytes)?, algorithm, _descriptor: Some(matrix) })
 }

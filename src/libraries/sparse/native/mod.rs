@@ -17,10 +17,9 @@ pub(super) mod kept;
 pub(super) mod kernels;
 mod status;
 
-pub(super) use descriptors::{dense_matrix, dense_vector};
-pub(super) use functions::RawMatrix;
+pub(super) use descriptors::{Described, dense_matrix, dense_vector};
+pub(super) use functions::{CusparseFunctions, RawDense, RawHandle, RawMatrix, RawVector};
 pub(crate) use handle::Cusparse;
 pub(super) use handle::Factor;
-pub(super) use kept::{PreprocessKey, PreprocessedCopy};
+pub(super) use kept::PreprocessKey;
 pub(super) use kernels::{ARRANGE, ENTRIES, PRODUCTS, Pick, SOLVE, SORT, STRUCTURE};
-pub(super) use status::NOT_SUPPORTED;

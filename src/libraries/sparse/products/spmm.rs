@@ -12,7 +12,8 @@ use super::super::layout::{DenseAt, Layout};
 use super::super::layout::{Format, TRANSPOSED, operation};
 #[cfg(feature = "cuda")]
 use super::super::native::{
-    Cusparse, ENTRIES, Factor, NOT_SUPPORTED, PRODUCTS, Pick, PreprocessKey, PreprocessedCopy, RawMatrix, dense_matrix,
+    Cusparse, CusparseFunctions, Described, ENTRIES, Factor, PRODUCTS, Pick, PreprocessKey, RawDense, RawHandle,
+    RawMatrix, dense_matrix,
 };
 use super::super::routine::{Call, Routine};
 use crate::core::buffer::{DeviceBuffer, Readable};
@@ -29,9 +30,11 @@ use crate::libraries::sparse::native::align;
 #[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::handle;
 #[cfg(feature = "cuda")]
-use crate::libraries::sparse::native::kept;
+use crate::libraries::sparse::native::kept::{self, Prepared, SparseProduct};
 #[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kernels;
+#[cfg(feature = "cuda")]
+use std::ffi::c_void;
 use std::marker::PhantomData;
 
 /// What [`Sparse::spmm`] computes: `C = alpha * op(A) * op(B) + beta * C`, where `op(B)` and C have `n` columns. By
@@ -160,28 +163,45 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        let ((first, second, values, b), (c,)) = (*queue.reads(), *queue.writes());
         let (b_at, c_at) = self.spec.dense(&self.layout);
-        let (alpha, beta) = (Factor::new(self.spec.alpha, &None), Factor::new(self.spec.beta, &None));
         let (line, count) = c_at.lines();
         if line == 0 || count == 0 {
             return Ok(());
         }
-        if self.layout.stored == 0 || b_at.rows == 0 || b_at.cols == 0 || alpha.is_zero() {
-            let args = [c.into(), line.into(), count.into(), c_at.ld.into(), self.spec.beta.into(), 0u64.into()];
-            // SAFETY: the parameters in order and type; C lies inside its buffer (checked).
-            return unsafe {
-                kernels::each(queue, ENTRIES(T::DTYPE)?, c"scale_dense_all", line.saturating_mul(count), &args)
-            };
+        let is_zero = Factor::new(self.spec.alpha, &None).is_zero();
+        if self.layout.stored == 0 || b_at.rows == 0 || b_at.cols == 0 || is_zero {
+            return self.scale(queue, &c_at);
         }
         let layout = self.layout.without_single_blocks();
         let (layout, trans) = match (layout.format, self.spec.trans_of_a()) {
             (Format::Csc, trans) if operation::<T>(trans) == TRANSPOSED => (layout.turned(), Transpose::No),
             (_, trans) => (layout, trans),
         };
-        // Row-major operands are handled by a kernel of our own, which reads each row of B as a whole. On an H100 with
-        // 64 columns of f64 it takes 0.6 to 0.7 of the library's time if the rows have similar lengths, and twice the
-        // library's time for a power law; of f32, 1.2 to 3.2 times.
+        if self.is_by_rows(&layout, trans, (&b_at, &c_at)) {
+            return self.multiply_rows(queue, &layout, (&b_at, &c_at));
+        }
+        self.multiply(queue, &layout, trans, (&b_at, &c_at))
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl<T: SparseElement, I: SparseIndex> Product<T, I> {
+    /// `C = beta * C`.
+    fn scale(&self, queue: &mut Enqueue<'_, Call<Self>>, c_at: &DenseAt) -> Result<()> {
+        let ((c,), (line, count)) = (*queue.writes(), c_at.lines());
+        let args = [c.into(), line.into(), count.into(), c_at.ld.into(), self.spec.beta.into(), 0u64.into()];
+        // SAFETY: the parameters in order and type; C lies inside its buffer (checked).
+        unsafe { kernels::each(queue, ENTRIES(T::DTYPE)?, c"scale_dense_all", line.saturating_mul(count), &args) }
+    }
+
+    /// Whether a kernel of our own multiplies. It takes row-major operands, and reads each row of B as a whole. On an H100 with
+    /// 64 columns of f64 it takes 0.6 to 0.7 of the library's time if the rows have similar lengths, and twice the library's time for
+    /// a power law; of f32, 1.2 to 3.2 times.
+    fn is_by_rows(&self, layout: &Layout, trans: Transpose, (b_at, c_at): (&DenseAt, &DenseAt)) -> bool {
         const WIDE: usize = 32;
         const SHORT: u64 = 64;
         let short = matches!(self.structure, Some(Structure { longest: Some(..=SHORT), .. })) && size_of::<T>() >= 8;
@@ -193,99 +213,106 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
         // For an even number of columns the library reads pairs of elements, even if the distance between rows is odd.
         // On an H100 (CUDA 13.0, CSR_ALG3) that is a misaligned access, which destroys the context.
         let pairs_apart = self.spec.n.is_multiple_of(2) && (b_at.ld | c_at.ld) % 2 == 1;
-        if by_rows && (pairs_apart || short && self.spec.n >= WIDE) {
-            let steps = [b_at.ld, c_at.ld];
-            let scalars = [self.spec.alpha.into(), self.spec.beta.into()];
-            let arrays = [first.into(), second.into(), values.into(), b.into(), c.into()];
-            let sizes = [layout.rows, layout.stored, self.spec.n];
-            let (table, name) = (PRODUCTS(T::DTYPE)?, I::pick([c"times_rows_4", c"times_rows_8"]));
-            // SAFETY: the arrays are those of a validated matrix; B and C lie inside their buffers (checked), row by row.
-            return unsafe { kernels::times_rows(queue, table, name, arrays, scalars, sizes, steps) };
-        }
-        const DEFAULT: u32 = 0;
+        by_rows && (pairs_apart || short && self.spec.n >= WIDE)
+    }
+
+    /// By our own kernel.
+    fn multiply_rows(
+        &self,
+        queue: &mut Enqueue<'_, Call<Self>>,
+        layout: &Layout,
+        (b_at, c_at): (&DenseAt, &DenseAt),
+    ) -> Result<()> {
+        let ((first, second, values, b), (c,)) = (*queue.reads(), *queue.writes());
+        let steps = [b_at.ld, c_at.ld];
+        let scalars = [self.spec.alpha.into(), self.spec.beta.into()];
+        let arrays = [first.into(), second.into(), values.into(), b.into(), c.into()];
+        let sizes = [layout.rows, layout.stored, self.spec.n];
+        let (table, name) = (PRODUCTS(T::DTYPE)?, I::pick([c"times_rows_4", c"times_rows_8"]));
+        // SAFETY: the arrays are those of a validated matrix; B and C lie inside their buffers (checked), row by row.
+        unsafe { kernels::times_rows(queue, table, name, arrays, scalars, sizes, steps) }
+    }
+
+    /// By cuSPARSE.
+    fn multiply(
+        &self,
+        queue: &mut Enqueue<'_, Call<Self>>,
+        layout: &Layout,
+        trans: Transpose,
+        (b_at, c_at): (&DenseAt, &DenseAt),
+    ) -> Result<()> {
+        let ((first, second, values, b), (c,)) = (*queue.reads(), *queue.writes());
+        let (alpha, beta) = (Factor::new(self.spec.alpha, &None), Factor::new(self.spec.beta, &None));
         let algorithms = match (layout.format, trans) {
-            (Format::Csr, Transpose::No) => [12, DEFAULT],
-            (Format::Coo, Transpose::No) => [2, DEFAULT],
-            _ => [DEFAULT; 2],
+            (Format::Csr, Transpose::No) => [12, kept::DEFAULT],
+            (Format::Coo, Transpose::No) => [2, kept::DEFAULT],
+            _ => [kept::DEFAULT; 2],
         };
         let arrays = [align::aligned(queue, &first)?, align::aligned(queue, &second)?, align::aligned(queue, &values)?];
         let (from, to) = (align::aligned(queue, &b)?, align::aligned_output(queue, &c)?);
         let (api, handle) = handle::sparse(queue, false)?;
         let api = api.regular;
         let failed = |(call, code)| queue.failure::<Cusparse>(call, code);
-        let (b_address, c_address) = (from, to);
-        let b = dense_matrix::<T>(api, &b_at, b_address).map_err(failed)?;
-        let to_c = dense_matrix::<T>(api, &c_at, c_address).map_err(failed)?;
-        let (op_a, op_b, compute) = (operation::<T>(trans), operation::<T>(self.spec.trans_of_b()), T::CODES.compute);
-        let (alpha, beta) = (alpha.pointer(), beta.pointer());
+        let b = dense_matrix::<T>(api, b_at, from).map_err(failed)?;
+        let c_raw = dense_matrix::<T>(api, c_at, to).map_err(failed)?;
+        let (ops, compute) = ([operation::<T>(trans), operation::<T>(self.spec.trans_of_b())], T::CODES.compute);
+        let calls = Calls { api, handle, ops, compute, factors: [alpha.pointer(), beta.pointer()], b: &b, c: &c_raw };
         let this = match (self.structure, layout.format, trans) {
             (Some(structure), Format::Csr, Transpose::No) => {
                 let order = |at: &DenseAt| u64::from(at.order == Order::Row);
-                let how = order(&b_at) | order(&c_at) << 1 | u64::from(op_b) << 2;
+                let how = order(b_at) | order(c_at) << 1 | u64::from(operation::<T>(self.spec.trans_of_b())) << 2;
                 let dense = [b_at.rows as u64, b_at.cols as u64, b_at.ld as u64, c_at.cols as u64, c_at.ld as u64, how];
                 let operands = [first.address(), second.address(), values.address()];
                 PreprocessKey::new::<T, I>(structure.name, arrays, operands, Some(dense))
             }
             _ => None,
         };
-        let found = match &this {
-            Some(this) => kept::preprocessed(queue, this, values.address())?,
-            None => None,
-        };
-        let (a, buffer, algorithm, _made) = match found {
-            Some(PreprocessedCopy { matrix, buffer, algorithm }) => (matrix, buffer, algorithm, None),
-            None => {
-                let failed = |(call, code)| queue.failure::<Cusparse>(call, code);
-                let a = layout.describe::<T, I>(api, arrays)?.map_err(failed)?;
-                let (mut bytes, mut algorithm, mut code) = (0, DEFAULT, Code::SUCCESS);
-                for try_this in algorithms {
-                    algorithm = try_this;
-                    // SAFETY: the handle is this slot's, its descriptors are alive, the scalars too; it enqueues nothing.
-                    code = unsafe {
-                        api.spmm_size(
-                            handle,
-                            op_a,
-                            op_b,
-                            alpha,
-                            a.raw(),
-                            b.raw(),
-                            beta,
-                            to_c.raw(),
-                            compute,
-                            algorithm,
-                            &mut bytes,
-                        )
-                    };
-                    if code.0 != NOT_SUPPORTED {
-                        break;
-                    }
-                }
-                queue.status::<Cusparse>("cusparseSpMM_bufferSize", code)?;
-                let preprocess = |matrix: RawMatrix, buffer: u64| {
-                    let (b, c, buffer) = (b.raw(), to_c.raw(), buffer as *mut _);
-                    // SAFETY: as above; the buffer has the size that was asked for, and lives as long as the
-                    // descriptor.
-                    unsafe {
-                        api.spmm_preprocess(handle, op_a, op_b, alpha, matrix, b, beta, c, compute, algorithm, buffer)
-                    }
-                };
-                kept::preprocess(queue, this.as_ref(), a, bytes, algorithm, preprocess)?
-            }
-        };
+        let describe = || layout.describe::<T, I>(api, arrays);
+        let a = kept::prepared(queue, (this.as_ref(), values.address()), describe, algorithms, &calls)?;
         queue.stream();
-        // SAFETY: as above; the arrays lie in operands or scratch, which live until this work is done, and were
-        // validated; the buffer has the size that was asked for; scalars in host memory are read before the call
-        // returns.
-        let code = unsafe {
-            let (b, c) = (b.raw(), to_c.raw());
-            api.spmm(handle, op_a, op_b, alpha, a, b, beta, c, compute, algorithm, buffer as *mut _)
-        };
-        queue.status::<Cusparse>("cusparseSpMM", code)?;
+        queue.status::<Cusparse>("cusparseSpMM", calls.run(&a))?;
         align::put_back(queue, &c, to)
     }
+}
 
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
+/// The library's calls of a product: what they have in common. The handle is that of a leased slot, the factors are alive, and the
+/// arrays of the matrices lie in operands or scratch, which live until the work is done, and were validated.
+#[cfg(feature = "cuda")]
+struct Calls<'c> {
+    api: &'static CusparseFunctions,
+    handle: RawHandle,
+    ops: [u32; 2],
+    compute: u32,
+    factors: [*const c_void; 2],
+    b: &'c Described<RawDense>,
+    c: &'c Described<RawDense>,
+}
+
+#[cfg(feature = "cuda")]
+impl Calls<'_> {
+    fn run(&self, a: &Prepared) -> Code {
+        let Calls { api, handle, ops: [op_a, op_b], compute, factors: [alpha, beta], b, c } = *self;
+        let buffer = a.buffer as *mut _;
+        // SAFETY: see `Calls`. The buffer has the size that was asked for; scalars in host memory are read before the call returns.
+        unsafe { api.spmm(handle, op_a, op_b, alpha, a.matrix, b.raw(), beta, c.raw(), compute, a.algorithm, buffer) }
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl SparseProduct for Calls<'_> {
+    const SIZE: &'static str = "cusparseSpMM_bufferSize";
+
+    fn size(&self, a: RawMatrix, algorithm: u32, bytes: &mut usize) -> Code {
+        let Calls { api, handle, ops: [op_a, op_b], compute, factors: [alpha, beta], b, c } = *self;
+        // SAFETY: see `Calls`; it enqueues nothing.
+        unsafe { api.spmm_size(handle, op_a, op_b, alpha, a, b.raw(), beta, c.raw(), compute, algorithm, bytes) }
+    }
+
+    fn preprocess(&self, a: RawMatrix, algorithm: u32, buffer: u64) -> Option<Code> {
+        let Calls { api, handle, ops: [op_a, op_b], compute, factors: [alpha, beta], b, c } = *self;
+        let (b, c, buffer) = (b.raw(), c.raw(), buffer as *mut _);
+        // SAFETY: see `Calls`. The buffer has the size that was asked for, and lives as long as the descriptor.
+        unsafe { api.spmm_preprocess(handle, op_a, op_b, alpha, a, b, beta, c, compute, algorithm, buffer) }
     }
 }
 

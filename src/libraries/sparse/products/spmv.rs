@@ -12,7 +12,8 @@ use super::super::layout::store;
 use super::super::layout::{Format, TRANSPOSED, operation};
 #[cfg(feature = "cuda")]
 use super::super::native::{
-    Cusparse, ENTRIES, Factor, NOT_SUPPORTED, PRODUCTS, Pick, PreprocessKey, PreprocessedCopy, RawMatrix, dense_vector,
+    Cusparse, CusparseFunctions, Described, ENTRIES, Factor, PRODUCTS, Pick, PreprocessKey, RawHandle, RawMatrix,
+    RawVector, dense_vector,
 };
 use super::super::routine::{Call, Routine};
 use super::check_scalar;
@@ -30,9 +31,11 @@ use crate::libraries::sparse::native::align;
 #[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::handle;
 #[cfg(feature = "cuda")]
-use crate::libraries::sparse::native::kept;
+use crate::libraries::sparse::native::kept::{self, Prepared, SparseProduct};
 #[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kernels;
+#[cfg(feature = "cuda")]
+use std::ffi::c_void;
 use std::marker::PhantomData;
 
 /// What [`Sparse::spmv`] computes: `y = alpha * op(A) * x + beta * y`. By default `A` is not transposed, `alpha` is 1
@@ -132,20 +135,12 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        let ((first, second, values, x, alpha, beta), (y,)) = (*queue.reads(), *queue.writes());
-        /// Up to this number of entries in the longest row, our own kernel is used.
-        const SHORT: u64 = 64;
-        let (alpha_at, beta_at) = (alpha, beta);
-        let alpha = Factor::new(self.spec.alpha, &alpha_at);
-        let beta = Factor::new(self.spec.beta, &beta_at);
+        let ((.., x, alpha, _), (y,)) = (*queue.reads(), *queue.writes());
         if y.is_empty() {
             return Ok(());
         }
-        if self.layout.stored == 0 || x.is_empty() || alpha.is_zero() {
-            let at = beta_at.map_or(0, |beta| beta.address());
-            let args = [y.into(), y.len().into(), 1usize.into(), y.len().into(), self.spec.beta.into(), at.into()];
-            // SAFETY: the parameters in order and type.
-            return unsafe { kernels::each(queue, ENTRIES(T::DTYPE)?, c"scale_dense_all", y.len(), &args) };
+        if self.layout.stored == 0 || x.is_empty() || Factor::new(self.spec.alpha, &alpha).is_zero() {
+            return self.scale(queue);
         }
         // The transpose of compressed columns has the arrays of compressed rows: deterministic, and faster.
         let layout = self.layout.without_single_blocks();
@@ -153,131 +148,129 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
             (Format::Csc, trans) if operation::<T>(trans) == TRANSPOSED => (layout.turned(), Transpose::No),
             (_, trans) => (layout, trans),
         };
-        // If all rows are short, a kernel of our own is fastest: it reads many rows at a time.
-        if let (Some(Structure { longest: Some(..=SHORT), .. }), Format::Csr, Transpose::No) =
-            (self.structure, layout.format, trans)
-        {
-            let [alpha_at, beta_at] = [alpha_at, beta_at].map(|at| at.map_or(0, |at| at.address()));
-            let args = [
-                first.into(),
-                second.into(),
-                values.into(),
-                layout.rows.into(),
-                layout.stored.into(),
-                self.spec.alpha.into(),
-                alpha_at.into(),
-                x.into(),
-                self.spec.beta.into(),
-                beta_at.into(),
-                y.into(),
-            ];
-            let (table, name) = (PRODUCTS(T::DTYPE)?, I::pick([c"times_vector_4", c"times_vector_8"]));
-            // SAFETY: the parameters in order and type, of a validated matrix and vectors as long as was checked.
-            return unsafe { kernels::blocks_of_rows(queue, table, name, layout.rows, &args) };
+        match (self.structure, layout.format, trans) {
+            // If all rows are short, a kernel of our own is fastest: it reads many rows at a time.
+            (Some(Structure { longest: Some(..=SHORT), .. }), Format::Csr, Transpose::No) => {
+                self.multiply_short_rows(queue, &layout)
+            }
+            _ => self.multiply(queue, &layout, trans),
         }
-        const DEFAULT: u32 = 0;
+    }
+
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Up to this number of entries in the longest row, our own kernel is used.
+#[cfg(feature = "cuda")]
+const SHORT: u64 = 64;
+
+#[cfg(feature = "cuda")]
+impl<T: SparseElement, I: SparseIndex> Product<T, I> {
+    /// `y = beta * y`.
+    fn scale(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        let ((.., beta), (y,)) = (*queue.reads(), *queue.writes());
+        let at = beta.map_or(0, |beta| beta.address());
+        let args = [y.into(), y.len().into(), 1usize.into(), y.len().into(), self.spec.beta.into(), at.into()];
+        // SAFETY: the parameters in order and type.
+        unsafe { kernels::each(queue, ENTRIES(T::DTYPE)?, c"scale_dense_all", y.len(), &args) }
+    }
+
+    /// By our own kernel, for compressed rows.
+    fn multiply_short_rows(&self, queue: &mut Enqueue<'_, Call<Self>>, layout: &Layout) -> Result<()> {
+        let ((first, second, values, x, alpha, beta), (y,)) = (*queue.reads(), *queue.writes());
+        let [alpha, beta] = [alpha, beta].map(|at| at.map_or(0, |at| at.address()));
+        let args = [
+            first.into(),
+            second.into(),
+            values.into(),
+            layout.rows.into(),
+            layout.stored.into(),
+            self.spec.alpha.into(),
+            alpha.into(),
+            x.into(),
+            self.spec.beta.into(),
+            beta.into(),
+            y.into(),
+        ];
+        let (table, name) = (PRODUCTS(T::DTYPE)?, I::pick([c"times_vector_4", c"times_vector_8"]));
+        // SAFETY: the parameters in order and type, of a validated matrix and vectors as long as was checked.
+        unsafe { kernels::blocks_of_rows(queue, table, name, layout.rows, &args) }
+    }
+
+    /// By cuSPARSE.
+    fn multiply(&self, queue: &mut Enqueue<'_, Call<Self>>, layout: &Layout, trans: Transpose) -> Result<()> {
+        let ((first, second, values, x, alpha, beta), (y,)) = (*queue.reads(), *queue.writes());
+        let (alpha, beta) = (Factor::new(self.spec.alpha, &alpha), Factor::new(self.spec.beta, &beta));
         let algorithms = match (layout.format, trans) {
-            (Format::Csr, Transpose::No) => [3, DEFAULT],
-            (Format::Coo, Transpose::No) => [4, DEFAULT],
-            _ => [DEFAULT; 2],
+            (Format::Csr, Transpose::No) => [3, kept::DEFAULT],
+            (Format::Coo, Transpose::No) => [4, kept::DEFAULT],
+            _ => [kept::DEFAULT; 2],
         };
-        let on_device = alpha.on_device();
         let arrays = [align::aligned(queue, &first)?, align::aligned(queue, &second)?, align::aligned(queue, &values)?];
         let (from, to) = (align::aligned(queue, &x)?, align::aligned_output(queue, &y)?);
-        let (api, handle) = handle::sparse(queue, on_device)?;
+        let (api, handle) = handle::sparse(queue, alpha.on_device())?;
         let api = api.regular;
         let failed = |(call, code)| queue.failure::<Cusparse>(call, code);
         let x = dense_vector::<T>(api, from, x.len()).map_err(failed)?;
         let y_at = dense_vector::<T>(api, to, y.len()).map_err(failed)?;
         let (op, compute) = (operation::<T>(trans), T::CODES.compute);
+        let calls = Calls { api, handle, op, compute, factors: [alpha.pointer(), beta.pointer()], x: &x, y: &y_at };
         // The preprocessing of the library is kept with the matrix.
         let this = match (self.structure, layout.format, trans) {
-            (Some(structure), Format::Csr, Transpose::No) => PreprocessKey::new::<T, I>(
-                structure.name,
-                arrays,
-                [first.address(), second.address(), values.address()],
-                None,
-            ),
+            (Some(structure), Format::Csr, Transpose::No) => {
+                let operands = [first.address(), second.address(), values.address()];
+                PreprocessKey::new::<T, I>(structure.name, arrays, operands, None)
+            }
             _ => None,
         };
-        let found = match &this {
-            Some(this) => kept::preprocessed(queue, this, values.address())?,
-            None => None,
-        };
-        let (a, buffer, algorithm, _made) = match found {
-            Some(PreprocessedCopy { matrix, buffer, algorithm }) => (matrix, buffer, algorithm, None),
-            None => {
-                let failed = |(call, code)| queue.failure::<Cusparse>(call, code);
-                let a = layout.describe::<T, I>(api, arrays)?.map_err(failed)?;
-                let (mut bytes, mut algorithm, mut code) = (0, DEFAULT, Code::SUCCESS);
-                for try_this in algorithms {
-                    algorithm = try_this;
-                    // SAFETY: the handle is this slot's, its descriptors are alive, the scalars too; it enqueues nothing.
-                    code = unsafe {
-                        api.spmv_size(
-                            handle,
-                            op,
-                            alpha.pointer(),
-                            a.raw(),
-                            x.raw(),
-                            beta.pointer(),
-                            y_at.raw(),
-                            compute,
-                            algorithm,
-                            &mut bytes,
-                        )
-                    };
-                    if code.0 != NOT_SUPPORTED {
-                        break;
-                    }
-                }
-                queue.status::<Cusparse>("cusparseSpMV_bufferSize", code)?;
-                let preprocess = |matrix: RawMatrix, buffer: u64| {
-                    let (alpha, beta, buffer) = (alpha.pointer(), beta.pointer(), buffer as *mut _);
-                    // SAFETY: as above; the buffer has the size that was asked for, and lives as long as the
-                    // descriptor.
-                    unsafe {
-                        api.spmv_preprocess(
-                            handle,
-                            op,
-                            alpha,
-                            matrix,
-                            x.raw(),
-                            beta,
-                            y_at.raw(),
-                            compute,
-                            algorithm,
-                            buffer,
-                        )
-                    }
-                };
-                kept::preprocess(queue, this.as_ref(), a, bytes, algorithm, preprocess)?
-            }
-        };
+        let describe = || layout.describe::<T, I>(api, arrays);
+        let a = kept::prepared(queue, (this.as_ref(), values.address()), describe, algorithms, &calls)?;
         queue.stream();
-        // SAFETY: as above; the arrays lie in operands or scratch, which live until this work is done, and were
-        // validated; the buffer has the size that was asked for; scalars in host memory are read before the call
-        // returns.
-        let code = unsafe {
-            api.spmv(
-                handle,
-                op,
-                alpha.pointer(),
-                a,
-                x.raw(),
-                beta.pointer(),
-                y_at.raw(),
-                compute,
-                algorithm,
-                buffer as *mut _,
-            )
-        };
-        queue.status::<Cusparse>("cusparseSpMV", code)?;
+        queue.status::<Cusparse>("cusparseSpMV", calls.run(&a))?;
         align::put_back(queue, &y, to)
     }
+}
 
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
+/// The library's calls of a product: what they have in common. The handle is that of a leased slot, the factors are alive, and the
+/// arrays of the vectors lie in operands or scratch, which live until the work is done, and were validated.
+#[cfg(feature = "cuda")]
+struct Calls<'c> {
+    api: &'static CusparseFunctions,
+    handle: RawHandle,
+    op: u32,
+    compute: u32,
+    factors: [*const c_void; 2],
+    x: &'c Described<RawVector>,
+    y: &'c Described<RawVector>,
+}
+
+#[cfg(feature = "cuda")]
+impl Calls<'_> {
+    fn run(&self, a: &Prepared) -> Code {
+        let Calls { api, handle, op, compute, factors: [alpha, beta], x, y } = *self;
+        let buffer = a.buffer as *mut _;
+        // SAFETY: see `Calls`. The buffer has the size that was asked for; scalars in host memory are read before the call returns.
+        unsafe { api.spmv(handle, op, alpha, a.matrix, x.raw(), beta, y.raw(), compute, a.algorithm, buffer) }
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl SparseProduct for Calls<'_> {
+    const SIZE: &'static str = "cusparseSpMV_bufferSize";
+
+    fn size(&self, a: RawMatrix, algorithm: u32, bytes: &mut usize) -> Code {
+        let Calls { api, handle, op, compute, factors: [alpha, beta], x, y } = *self;
+        // SAFETY: see `Calls`; it enqueues nothing.
+        unsafe { api.spmv_size(handle, op, alpha, a, x.raw(), beta, y.raw(), compute, algorithm, bytes) }
+    }
+
+    fn preprocess(&self, a: RawMatrix, algorithm: u32, buffer: u64) -> Option<Code> {
+        let Calls { api, handle, op, compute, factors: [alpha, beta], x, y } = *self;
+        let buffer = buffer as *mut _;
+        // SAFETY: see `Calls`. The buffer has the size that was asked for, and lives as long as the descriptor.
+        unsafe { api.spmv_preprocess(handle, op, alpha, a, x.raw(), beta, y.raw(), compute, algorithm, buffer) }
     }
 }
 

@@ -24,6 +24,30 @@ pub(super) enum AtLimit {
     Best,
 }
 
+/// The relative residuals at which a pass ends, and at which the system counts as solved.
+struct Limits {
+    aim: f64,
+    target: f64,
+}
+
+impl Limits {
+    fn of<T: SolveElement>(how: &Iteration) -> Self {
+        let tolerance = how.tolerance.unwrap_or(if T::EPSILON > 1e-10 { 1e-5 } else { 1e-8 });
+        // Negative or NaN: no residual reaches it.
+        let target = if tolerance >= 0.0 { (2.0 * tolerance).max(16.0 * T::EPSILON) } else { tolerance };
+        let aim = if tolerance >= 0.0 { tolerance.max(8.0 * T::EPSILON) } else { tolerance };
+        Limits { aim, target }
+    }
+}
+
+/// Where passes have led.
+struct Reached<T: SolveElement> {
+    x: DeviceBuffer<T>,
+    residual: f64,
+    /// The method has broken down.
+    broken: bool,
+}
+
 impl Sparse {
     /// Solves by passes of a method. The x that comes back, also inside an error, is in the buffer that was given.
     pub(super) fn by_passes<'s, T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
@@ -45,17 +69,39 @@ impl Sparse {
         if !system.norm.is_finite() {
             return Err(Unsolved::Broken { iterations: 0, x, residual: f64::NAN });
         }
-        let tolerance = how.tolerance.unwrap_or(if T::EPSILON > 1e-10 { 1e-5 } else { 1e-8 });
-        // Negative or NaN: no residual reaches it.
-        let target = if tolerance >= 0.0 { (2.0 * tolerance).max(16.0 * T::EPSILON) } else { tolerance };
-        let aim = if tolerance >= 0.0 { tolerance.max(8.0 * T::EPSILON) } else { tolerance };
-        let mut watch = Watch::new(self, how, aim, system.norm);
+        let limits = Limits::of::<T>(how);
+        let mut watch = Watch::new(self, how, limits.aim, system.norm);
         // The numbers of the result may leave the range of the type when they are scaled back, or those of the guess before.
         let guess = if system.moves() { Some(self.device.duplicate(&x)?.into_output()) } else { None };
-        let put = |from: &DeviceBuffer<T>, x: DeviceBuffer<T>| -> Result<DeviceBuffer<T>> {
-            Ok(self.device.copy(from, x)?.into_output())
-        };
-        let mut x = system.enter(x)?;
+        let x = system.enter(x)?;
+        let Reached { mut x, mut residual, mut broken } =
+            self.passes(&system, x, (&limits, at_limit), &mut watch, pass)?;
+        if let Some(guess) = guess {
+            let left = self.leave(&system, &guess, x)?;
+            (x, residual, broken) = (left.x, left.residual, broken || left.broken);
+        }
+        let iterations = watch.iterations;
+        watch.tell(iterations, residual);
+        let history = watch.history;
+        if residual <= limits.target {
+            return Ok(IterativeSolution { x, iterations, residual, history });
+        }
+        if broken || !residual.is_finite() {
+            return Err(Unsolved::Broken { iterations, x, residual });
+        }
+        Err(Unsolved::NotConverged { residual, iterations, x, history })
+    }
+
+    /// Passes, until one reaches the aim or nothing helps.
+    fn passes<'s, T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
+        &'s self,
+        system: &System<'s, T, I, A>,
+        mut x: DeviceBuffer<T>,
+        (limits, at_limit): (&Limits, AtLimit),
+        watch: &mut Watch<'_, T>,
+        pass: impl Fn(&System<'s, T, I, A>, DeviceBuffer<T>, &mut Watch<'_, T>) -> Result<DeviceBuffer<T>>,
+    ) -> Result<Reached<T>> {
+        let Limits { aim, target } = *limits;
         let mut residual = system.true_residual(&x)?;
         watch.tell(0, residual);
         // An x with every number finite, and its residual, to go back to.
@@ -66,28 +112,20 @@ impl Sparse {
         while !broken && !reached(residual, aim) && watch.goes_on() {
             let (before, begun) = (residual, watch.iterations);
             watch.begin(system.norm);
-            x = pass(&system, x, &mut watch)?;
+            x = pass(system, x, watch)?;
             watch.receive()?;
             residual = system.true_residual(&x)?;
             if !residual.is_finite() {
-                // Continues with the last x that was finite, if that is better than the one of the beginning.
-                let kept = watch
-                    .kept
-                    .take()
-                    .map(|kept| Ok::<_, crate::core::error::Error>((system.true_residual(&kept)?, kept)));
                 broken = true;
-                (residual, x) = match kept.transpose()? {
-                    Some((of_kept, kept)) if of_kept.is_finite() => (of_kept, put(&kept, x)?),
-                    _ => (best.1, put(&best.0, x)?),
-                };
+                (residual, x) = self.last_finite(system, watch.kept.take(), &best, x)?;
             }
             let progress = residual <= 0.5 * before;
             let goes_on = watch.goes_on() && watch.iterations > begun;
             let ends = !goes_on && !broken;
             if residual > best.1 && !(ends && at_limit == AtLimit::Last) {
-                (residual, x) = (best.1, put(&best.0, x)?);
+                (residual, x) = (best.1, self.put(&best.0, x)?);
             } else {
-                best = (put(&x, best.0)?, residual);
+                best = (self.put(&x, best.0)?, residual);
             }
             if ends {
                 break;
@@ -104,26 +142,47 @@ impl Sparse {
             }
             broken &= !progress;
         }
-        if let Some(guess) = guess {
-            // The residual of what is handed out.
-            let told =
-                |x: &DeviceBuffer<T>| system.true_residual(&system.enter(self.device.duplicate(x)?.into_output())?);
-            x = system.leave(x)?;
-            residual = told(&x)?;
-            if !residual.is_finite() {
-                (x, broken) = (put(&guess, x)?, true);
-                residual = told(&x)?;
+        Ok(Reached { x, residual, broken })
+    }
+
+    /// The last x that was finite, if it is better than the one of the beginning, and its residual.
+    fn last_finite<T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
+        &self,
+        system: &System<'_, T, I, A>,
+        kept: Option<DeviceBuffer<T>>,
+        best: &(DeviceBuffer<T>, f64),
+        x: DeviceBuffer<T>,
+    ) -> Result<(f64, DeviceBuffer<T>)> {
+        if let Some(kept) = kept {
+            let residual = system.true_residual(&kept)?;
+            if residual.is_finite() {
+                return Ok((residual, self.put(&kept, x)?));
             }
         }
-        let iterations = watch.iterations;
-        watch.tell(iterations, residual);
-        let history = watch.history;
-        if residual <= target {
-            return Ok(IterativeSolution { x, iterations, residual, history });
+        Ok((best.1, self.put(&best.0, x)?))
+    }
+
+    /// Scales the solution back. If its numbers leave the range of the type, it is the guess.
+    fn leave<T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
+        &self,
+        system: &System<'_, T, I, A>,
+        guess: &DeviceBuffer<T>,
+        x: DeviceBuffer<T>,
+    ) -> Result<Reached<T>> {
+        // The residual of what is handed out.
+        let of = |x: &DeviceBuffer<T>| system.true_residual(&system.enter(self.device.duplicate(x)?.into_output())?);
+        let x = system.leave(x)?;
+        let residual = of(&x)?;
+        if residual.is_finite() {
+            return Ok(Reached { x, residual, broken: false });
         }
-        if broken || !residual.is_finite() {
-            return Err(Unsolved::Broken { iterations, x, residual });
-        }
-        Err(Unsolved::NotConverged { residual, iterations, x, history })
+        let x = self.put(guess, x)?;
+        let residual = of(&x)?;
+        Ok(Reached { x, residual, broken: true })
+    }
+
+    /// Copies into a buffer.
+    fn put<T: SolveElement>(&self, from: &DeviceBuffer<T>, to: DeviceBuffer<T>) -> Result<DeviceBuffer<T>> {
+        Ok(self.device.copy(from, to)?.into_output())
     }
 }

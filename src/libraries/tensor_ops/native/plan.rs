@@ -197,7 +197,7 @@ impl PlanKey for Key {
                 "a stride above 2^31 with a cuTENSOR before 2.4: `Backend::Products` takes it",
             ));
         }
-        let shared = builder.core.shared::<Cutensor>()?;
+        let shared = builder.core()?.shared::<Cutensor>()?;
         let handle = shared.handle(api).map_err(|(call, code)| builder.failure::<Cutensor>(call, code))?;
         let raw_handle = handle.0.0;
         let mut raw = Raw::default();
@@ -207,7 +207,7 @@ impl PlanKey for Key {
             let code = raw.destroy(api);
             let last = Handle::leave(handle, api);
             if code.is_success() { last } else { code }
-        });
+        })?;
         let workspace = made.map_err(|error| match error {
             MakeError::Call((call, code)) => builder.failure::<Cutensor>(call, code),
             MakeError::Other(error) => error,

@@ -30,9 +30,9 @@ use super::super::Order;
 use super::super::epilogue::{Beside as Writes, Extra, Function, WritePlaces};
 use super::super::op::{Fused, Geometry};
 use super::super::operands::{ReadPlaces, Reading};
+use super::super::selection::Selection;
 use super::super::spec::Layout;
 use super::super::types::{self, MatmulTypes};
-use super::super::way::Way;
 use crate::core::element::Element;
 use crate::core::error::Result;
 use crate::engines::cuda::KernelArg;
@@ -57,12 +57,16 @@ fn along(place: u64, data_type: u32, layout: Layout, by_rows: bool) -> Strided {
     Strided { address: place, data_type, u_step, v_step, stride: layout.stride }
 }
 
+fn address(place: Option<super::super::epilogue::Place>) -> u64 {
+    place.map_or(0, |place| place.address)
+}
+
 impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     /// Enqueues the product in steps.
     pub(super) fn padded(&self, queue: &mut Enqueue<'_, Self>, geometry: &Geometry) -> Result<()> {
         let (reads, mut writes) = (R::places(queue.reads()), W::places(queue.writes()));
         let no_product = self.spec.k == 0 || self.has_no_product(queue);
-        if let Way::Survey { writes: others, .. } = self.way {
+        if let Selection::Survey { writes: others, .. } = self.selection {
             writes = others;
             if no_product {
                 return Ok(());
@@ -70,7 +74,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         }
         let product = self.in_steps(&reads, &writes, geometry, no_product);
         // SAFETY: everything lies inside the operands, with these sizes and distances (the op's check).
-        unsafe { product.enqueue(queue, &self.way) }
+        unsafe { product.enqueue(queue, &self.selection) }
     }
 
     /// A factor as lines: A as the rows of op(A), B as the columns of op(B).
@@ -95,13 +99,33 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
 
     /// The steps as plain data.
     fn in_steps(&self, reads: &ReadPlaces, writes: &WritePlaces, geometry: &Geometry, no_product: bool) -> Product {
-        let Geometry { layouts: [a, b, c, d], aux, bias_stride } = *geometry;
-        let ([type_a, type_b, type_c, type_d], [trans_a, trans_b]) = (T::CODES.matrices, self.spec.trans);
-        let by_rows = d.order == Order::Row;
+        let Geometry { layouts: [a, b, _, d], .. } = *geometry;
+        let ([type_a, type_b, ..], [trans_a, trans_b]) = (T::CODES.matrices, self.spec.trans);
         let of_a = (type_a, self.lies::<T::A>(reads.a.address, a, trans_a, true));
         let of_b = (type_b, self.lies::<T::B>(reads.b.address, b, trans_b, false));
-        let (m, n, batch) = (self.spec.m, self.spec.n, self.spec.batch);
-        let address = |place: Option<super::super::epilogue::Place>| place.map_or(0, |place| place.address);
+        let mut zeros: smallvec::SmallVec<[(u64, usize); 2]> = self.gapped(writes, geometry).into_iter().collect();
+        zeros.extend(writes.amax.map(|amax| (amax.address, size_of::<f32>())));
+        let one_zero = match T::CODES.compute == types::I32 {
+            true => [Factor::from_scalar(&1i32), Factor::from_scalar(&0i32)],
+            false => [Factor::from_scalar(&T::ONE), Factor::from_scalar(&T::Scalar::default())],
+        };
+        Product {
+            factors: if d.order == Order::Row { [of_b, of_a] } else { [of_a, of_b] },
+            batch: self.spec.batch,
+            compute: self.compute(),
+            fast_accumulation: self.spec.fast_accumulation,
+            one_zero,
+            finish: self.last_step(reads, writes, geometry, no_product),
+            gradient: self.gradient_sums(writes, geometry, [of_a, of_b]),
+            zeros,
+        }
+    }
+
+    /// What our own kernel makes of the sums.
+    fn last_step(&self, reads: &ReadPlaces, writes: &WritePlaces, geometry: &Geometry, no_product: bool) -> Finish {
+        let Geometry { layouts: [_, _, c, d], bias_stride, .. } = *geometry;
+        let [_, _, type_c, type_d] = T::CODES.matrices;
+        let by_rows = d.order == Order::Row;
         // D is its own C only if their types are the same (checked).
         let c = match reads.c {
             Some(place) => along(place.address, type_c, c, by_rows),
@@ -116,20 +140,6 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             v_step: bias_v,
             stride: bias_stride,
         };
-        let (beside, function) = (self.kind.beside, self.kind.function);
-        let aux_at = match (function, beside) {
-            (Function::ReluGradient, _) => reads.mask,
-            (Function::GeluGradient, _) => reads.pre,
-            (_, Writes::Mask | Writes::PreActivation) => writes.beside,
-            _ => None,
-        };
-        let aux = Strided {
-            address: address(aux_at),
-            data_type: T::CODES.aux,
-            u_step: 1,
-            v_step: aux.ld,
-            stride: aux.stride,
-        };
         let mut given = reads.scales.iter();
         let [scale_a, scale_b, scale_d] =
             self.scaled.map(|there| if there { given.next().map_or(0, |place| place.address) } else { 0 });
@@ -139,7 +149,49 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             [alpha, beta] => [alpha.address, beta.address],
             _ => [0; 2],
         };
-        let grad = |lines, terms| Sums {
+        let (m, n, beside) = (self.spec.m, self.spec.n, self.kind.beside);
+        let (us, vs) = if by_rows { (n, m) } else { (m, n) };
+        Finish {
+            us,
+            vs,
+            batch: self.spec.batch,
+            sums: Padded::default(),
+            at: 0,
+            c,
+            d: along(writes.d.address, type_d, d, by_rows),
+            bias,
+            aux: self.aux(reads, writes, geometry),
+            scales: if by_rows { [scale_b, scale_a] } else { [scale_a, scale_b] },
+            scale_d,
+            amax: address(writes.amax),
+            factors: [
+                (KernelArg::from(self.spec.alpha_of::<T>()), alpha_at),
+                (KernelArg::from(self.spec.beta), beta_at),
+            ],
+            scalar: T::CODES.scale,
+            function: self.kind.function,
+            writes: [beside == Writes::Mask, beside == Writes::PreActivation],
+            no_product,
+            keeps: beside == Writes::RowGradient,
+            whole_sums: T::CODES.compute == types::I32,
+        }
+    }
+
+    /// The auxiliary matrix, which the epilogue reads or writes.
+    fn aux(&self, reads: &ReadPlaces, writes: &WritePlaces, geometry: &Geometry) -> Strided {
+        let at = match (self.kind.function, self.kind.beside) {
+            (Function::ReluGradient, _) => reads.mask,
+            (Function::GeluGradient, _) => reads.pre,
+            (_, Writes::Mask | Writes::PreActivation) => writes.beside,
+            _ => None,
+        };
+        let Geometry { aux, .. } = *geometry;
+        Strided { address: address(at), data_type: T::CODES.aux, u_step: 1, v_step: aux.ld, stride: aux.stride }
+    }
+
+    /// The sums of the gradient, if there is one.
+    fn gradient_sums(&self, writes: &WritePlaces, geometry: &Geometry, [of_a, of_b]: [(u32, Lies); 2]) -> Option<Sums> {
+        let of_sums = |lines, terms| Sums {
             from: 0,
             data_type: T::CODES.scale,
             lines,
@@ -147,60 +199,19 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             line_step: 0,
             term_step: 0,
             stride: 0,
-            batch,
-            to: Beside { address: address(writes.beside), data_type: T::CODES.bias, stride: bias_stride },
+            batch: self.spec.batch,
+            to: Beside { address: address(writes.beside), data_type: T::CODES.bias, stride: geometry.bias_stride },
             double: T::CODES.scale == types::data::F64,
         };
         let of_factor = |(data_type, lies): (u32, Lies)| {
             let Lies { address: from, line_step, term_step, stride, lines, terms, .. } = lies;
-            Sums { from, data_type, line_step, term_step, stride, ..grad(lines, terms) }
+            Sums { from, data_type, line_step, term_step, stride, ..of_sums(lines, terms) }
         };
-        let gradient = match beside {
+        match self.kind.beside {
             Writes::GradientOfA => Some(of_factor(of_a)),
             Writes::GradientOfB => Some(of_factor(of_b)),
-            Writes::RowGradient => Some(grad(m, n)), // only with a column-major D
+            Writes::RowGradient => Some(of_sums(self.spec.m, self.spec.n)), // only with a column-major D
             Writes::Nothing | Writes::Mask | Writes::PreActivation => None,
-        };
-        let mut zeros: smallvec::SmallVec<[(u64, usize); 2]> = self.gapped(writes, geometry).into_iter().collect();
-        zeros.extend(writes.amax.map(|amax| (amax.address, size_of::<f32>())));
-        let whole = T::CODES.compute == types::I32;
-        let one_zero = match whole {
-            true => [Factor::from_scalar(&1i32), Factor::from_scalar(&0i32)],
-            false => [Factor::from_scalar(&T::ONE), Factor::from_scalar(&T::Scalar::default())],
-        };
-        let (us, vs) = if by_rows { (n, m) } else { (m, n) };
-        Product {
-            factors: if by_rows { [of_b, of_a] } else { [of_a, of_b] },
-            batch,
-            compute: self.compute(),
-            fast_accumulation: self.spec.fast_accumulation,
-            one_zero,
-            finish: Finish {
-                us,
-                vs,
-                batch,
-                sums: Padded::default(),
-                at: 0,
-                c,
-                d: along(writes.d.address, type_d, d, by_rows),
-                bias,
-                aux,
-                scales: if by_rows { [scale_b, scale_a] } else { [scale_a, scale_b] },
-                scale_d,
-                amax: address(writes.amax),
-                factors: [
-                    (KernelArg::from(self.spec.alpha_of::<T>()), alpha_at),
-                    (KernelArg::from(self.spec.beta), beta_at),
-                ],
-                scalar: T::CODES.scale,
-                function,
-                writes: [beside == Writes::Mask, beside == Writes::PreActivation],
-                no_product,
-                keeps: beside == Writes::RowGradient,
-                whole_sums: whole,
-            },
-            gradient,
-            zeros,
         }
     }
 }

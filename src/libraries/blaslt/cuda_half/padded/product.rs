@@ -7,8 +7,8 @@ use crate::libraries::blaslt::cuda_half::padded::kernels;
 use crate::libraries::blaslt::epilogue::Function;
 use crate::libraries::blaslt::native::multiply;
 use crate::libraries::blaslt::native::{Addresses, Factor, MatrixOf, Problem, Which};
+use crate::libraries::blaslt::selection::{Form, Selection};
 use crate::libraries::blaslt::types::{self, data};
-use crate::libraries::blaslt::way::{Form, Way};
 use smallvec::SmallVec;
 
 /// An additional matrix, or vectors; the address is 0 if there is none. Distances are in elements, for a mask in bits.
@@ -138,7 +138,7 @@ impl Product {
     /// # Safety
     /// All memory that it names lies inside operands of this dispatch, and what is written lies in operands that may be
     /// written.
-    pub(super) unsafe fn enqueue(self, queue: &mut Queue<'_>, way: &Way) -> Result<()> {
+    pub(super) unsafe fn enqueue(self, queue: &mut Queue<'_>, selection: &Selection) -> Result<()> {
         let Product { factors: [(type_u, u), (type_v, v)], batch, mut finish, mut gradient, .. } = self;
         let (type_sums, size) = sums(self.compute, finish.scalar);
         finish.sums = Padded::sums(finish.us, finish.vs, size, batch)?;
@@ -178,10 +178,10 @@ impl Product {
                 alignment: addresses.alignment(),
                 workspace: multiply::lt_workspace(queue),
             };
-            let which = match way {
-                Way::Usual => Which::Known { asked: multiply::lt_find(queue, &problem, &addresses, true)? },
-                Way::This(choice) => Which::This(choice),
-                Way::Survey { number, .. } => {
+            let which = match selection {
+                Selection::Usual => Which::Known { asked: multiply::lt_find(queue, &problem, &addresses, true)? },
+                Selection::This(choice) => Which::This(choice),
+                Selection::Survey { number, .. } => {
                     return multiply::lt_survey(queue, *number, Form::Padded, &problem, &addresses);
                 }
             };

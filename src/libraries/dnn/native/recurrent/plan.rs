@@ -167,7 +167,7 @@ impl PlanKey for Key {
             let _ = destroy(Native(net));
             return Err(refused.error(builder));
         }
-        let net = builder.object(Native(net), destroy);
+        let net = builder.object(Native(net), destroy)?;
         Ok(Built { plan: Plan { api, dnn, net, compared: Mutex::new(false) }, bytes: 0 })
     }
 }

@@ -5,12 +5,12 @@
 //! sends on the raw result of the device ([`Ongoing::to_remote`](crate::dispatch::Ongoing::to_remote)); `finish` runs
 //! in the client.
 
+use super::InjectedFault;
 use super::reply::Reply;
 use crate::core::clock;
 use crate::core::error::{Error, Result};
 #[cfg(feature = "host")]
 use crate::core::op::Cost;
-use crate::engines::worker::shared::InjectedFault;
 use std::time::Duration;
 
 /// Operations plus bytes up to which work is small: it takes some microseconds, and would not use several threads.

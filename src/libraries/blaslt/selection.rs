@@ -31,7 +31,7 @@ pub(crate) struct Choice {
 
 /// What is enqueued.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) enum Way {
+pub(super) enum Selection {
     /// The product, with the best known algorithm.
     #[default]
     Usual,

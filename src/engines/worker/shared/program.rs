@@ -1,7 +1,7 @@
 //! What identifies a worker process and its program, and its end.
 
+use super::Identity;
 use crate::core::error::{Error, Result};
-use crate::engines::worker::shared::Identity;
 use rustix::fs::{Stat, fstat, stat};
 use std::ffi::OsString;
 use std::os::fd::AsFd;

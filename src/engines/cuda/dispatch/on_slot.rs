@@ -22,7 +22,7 @@ use crate::engines::dispatch::Submission;
 use cudarc::driver::sys::CUevent;
 
 /// A dispatch on the leased slot of one of its devices.
-pub(crate) struct Turn<'t, 'x> {
+pub(crate) struct OnSlot<'t, 'x> {
     pub(crate) place: &'t Place<'t, 'x>,
     pub(crate) lease: Lease<'t>,
     pub(crate) left: HalfState,
@@ -37,10 +37,10 @@ struct End {
     event: Option<Native<CUevent>>,
 }
 
-impl<'t, 'x> Turn<'t, 'x> {
+impl<'t, 'x> OnSlot<'t, 'x> {
     #[inline(always)]
     pub(crate) fn new(place: &'t Place<'t, 'x>, lease: Lease<'t>, landed: Landed) -> Self {
-        Turn { place, lease, left: HalfState::new(landed), end: None }
+        OnSlot { place, lease, left: HalfState::new(landed), end: None }
     }
 
     fn epoch(&self) -> &'t Arc<Epoch> {

@@ -1,4 +1,4 @@
-//! An order in a lane of a worker, as the buffers remember it: see `engines/worker/shared/turn.rs`.
+//! An order in a lane of a worker, as the buffers remember it: see `engines/worker/shared/follows.rs`.
 
 use crate::core::segment::Segment;
 use crate::core::sync::{Arc, AtomicBool, Ordering};
@@ -40,20 +40,20 @@ impl Progress {
 
 /// An order: the `number`-th of its lane, counted from 1.
 #[derive(Clone, Debug)]
-pub(crate) struct Turn {
+pub(crate) struct LaneOrder {
     pub(crate) progress: Arc<Progress>,
     pub(crate) number: u64,
 }
 
-impl Turn {
+impl LaneOrder {
     /// It was carried out: an order that is sent now comes after it without naming it.
     pub(crate) fn is_past(&self) -> bool {
         self.progress.carried() >= self.number
     }
 
-    /// Becomes the later of the two if both are of one lane; else returns false. (All turns of a buffer are of one
+    /// Becomes the later of the two if both are of one lane; else returns false. (All orders of a buffer are of one
     /// worker.)
-    pub(crate) fn renew(&mut self, other: &Turn) -> bool {
+    pub(crate) fn renew(&mut self, other: &LaneOrder) -> bool {
         let same = self.progress.lane == other.progress.lane;
         if same {
             self.number = self.number.max(other.number);

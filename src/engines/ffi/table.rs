@@ -86,7 +86,7 @@ macro_rules! function_table {
 
         impl $Table {
             /// The process's table: the first call loads the library permanently. A failure is not remembered here.
-            pub(crate) fn load() -> Result<&'static Self, $crate::engines::library::LoadError> {
+            pub(crate) fn load() -> Result<&'static Self, $crate::engines::ffi::LoadError> {
                 static TABLE: std::sync::OnceLock<$Table> = std::sync::OnceLock::new();
                 if let Some(table) = TABLE.get() {
                     return Ok(table);
@@ -98,17 +98,17 @@ macro_rules! function_table {
             /// Fills a table from `loaded`.
             pub(crate) fn from_loaded(
                 loaded: &'static $crate::engines::loader::Loaded,
-            ) -> Result<Self, $crate::engines::library::LoadError> {
+            ) -> Result<Self, $crate::engines::ffi::LoadError> {
                 Ok($Table {
                     loaded,
                     $(
                         // SAFETY: the declared parameters are those of the library's header, where the status is a
                         // 32-bit integer; all names of a line share one signature.
-                        $name: unsafe { $crate::engines::library::required(loaded, &[$($symbol),+]) }?,
+                        $name: unsafe { $crate::engines::ffi::required(loaded, &[$($symbol),+]) }?,
                     )*
                     $(
                         // SAFETY: as above.
-                        $oname: unsafe { $crate::engines::library::optional(loaded, &[$($osymbol),+]) },
+                        $oname: unsafe { $crate::engines::ffi::optional(loaded, &[$($osymbol),+]) },
                     )*
                 })
             }
@@ -125,9 +125,9 @@ macro_rules! function_table {
                 #[doc = "handles of the current context that no other thread destroys meanwhile."]
                 #[allow(clippy::too_many_arguments, reason = "the signature is the library's")]
                 #[inline]
-                pub(crate) unsafe fn $name(&self, $($arg: $ty),*) -> $crate::engines::library::Code {
+                pub(crate) unsafe fn $name(&self, $($arg: $ty),*) -> $crate::engines::ffi::Code {
                     // SAFETY: the pointer comes from the library under this signature; the caller keeps its rules.
-                    $crate::engines::library::Code(unsafe { (self.$name)($($arg),*) })
+                    $crate::engines::ffi::Code(unsafe { (self.$name)($($arg),*) })
                 }
             )*
             $(
@@ -136,10 +136,10 @@ macro_rules! function_table {
                 #[doc = concat!("\n\n# Safety\nThe rules of `", stringify!($($osymbol),+), "`.")]
                 #[allow(clippy::too_many_arguments, reason = "the signature is the library's")]
                 #[inline]
-                pub(crate) unsafe fn $oname(&self, $($oarg: $oty),*) -> Option<$crate::engines::library::Code> {
+                pub(crate) unsafe fn $oname(&self, $($oarg: $oty),*) -> Option<$crate::engines::ffi::Code> {
                     let function = self.$oname?;
                     // SAFETY: as for the required functions.
-                    Some($crate::engines::library::Code(unsafe { function($($oarg),*) }))
+                    Some($crate::engines::ffi::Code(unsafe { function($($oarg),*) }))
                 }
             )*
 

@@ -6,7 +6,7 @@
 //! worker's device, which orders the work itself from there on. It does not mean that the work is done.
 
 use crate::core::buffer::View;
-use crate::core::order::{Completion, Turn};
+use crate::core::order::{Completion, LaneOrder};
 use smallvec::SmallVec;
 
 /// Lanes of a worker.
@@ -32,24 +32,24 @@ impl Follows {
     }
 
     fn add(&mut self, completion: &Completion) {
-        if let Completion::Order(turn) = completion
-            && let Some(last) = self.0.get_mut(turn.progress.lane)
+        if let Completion::Order(order) = completion
+            && let Some(last) = self.0.get_mut(order.progress.lane)
         {
-            *last = turn.number.max(*last);
+            *last = order.number.max(*last);
         }
     }
 
     fn covers(&self, completion: &Completion) -> bool {
         match completion {
-            Completion::Order(turn) => self.0.get(turn.progress.lane).is_some_and(|last| *last >= turn.number),
+            Completion::Order(order) => self.0.get(order.progress.lane).is_some_and(|last| *last >= order.number),
             _ => true,
         }
     }
 
     /// Publishes the order to the buffers that it uses. Called only after the order was sent, so that any order found
     /// in a buffer is one that the worker will reach.
-    pub(crate) fn publish(mut self, views: &[View<'_>], read_count: usize, turn: Turn) {
-        let completion = Completion::Order(turn);
+    pub(crate) fn publish(mut self, views: &[View<'_>], read_count: usize, order: LaneOrder) {
+        let completion = Completion::Order(order);
         // It also follows all earlier orders of its own lane.
         self.add(&completion);
         for (i, view) in views.iter().enumerate() {

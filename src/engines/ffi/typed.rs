@@ -56,7 +56,7 @@ pub(crate) struct Called {
 
 /// The four names of a routine: from the text after the letter, or given one by one, with `_` for none.
 macro_rules! letters {
-    ($prefix:literal, [$($name:tt),+]) => { [$($crate::engines::library::letters!(@one $name)),+] };
+    ($prefix:literal, [$($name:tt),+]) => { [$($crate::engines::ffi::letters!(@one $name)),+] };
     (@one _) => { "\0" };
     (@one $name:literal) => { concat!($name, "\0") };
     ($prefix:literal, $suffix:literal) => {
@@ -82,12 +82,12 @@ macro_rules! typed_table {
     ) => {
         $(#[$meta])*
         pub(crate) struct $Table {
-            $($name: $crate::engines::library::Variants<unsafe extern "C" fn($Handle, $($ty),*) -> i32>,)*
+            $($name: $crate::engines::ffi::Variants<unsafe extern "C" fn($Handle, $($ty),*) -> i32>,)*
         }
 
         impl $Table {
             /// The table of this process.
-            pub(crate) fn load() -> Result<&'static Self, $crate::engines::library::LoadError> {
+            pub(crate) fn load() -> Result<&'static Self, $crate::engines::ffi::LoadError> {
                 static TABLE: std::sync::OnceLock<$Table> = std::sync::OnceLock::new();
                 if let Some(table) = TABLE.get() {
                     return Ok(table);
@@ -103,7 +103,7 @@ macro_rules! typed_table {
                         // SAFETY: the declared parameters are those of the library's header, where the four letters
                         // have one signature except for the types behind pointers.
                         $name: unsafe {
-                            $crate::engines::library::Variants::from_loaded(loaded, $crate::engines::library::letters!($prefix, $names))
+                            $crate::engines::ffi::Variants::from_loaded(loaded, $crate::engines::ffi::letters!($prefix, $names))
                         },
                     )*
                 }
@@ -120,18 +120,18 @@ macro_rules! typed_table {
                     letter: $crate::core::element::Letter,
                     handle: $Handle,
                     $($arg: $ty),*
-                ) -> $crate::engines::library::Called {
+                ) -> $crate::engines::ffi::Called {
                     let (name, function) = self.$name.get(letter);
                     // SAFETY: the pointer comes from the library under this signature; the caller keeps its rules.
-                    let code = function.map(|f| $crate::engines::library::Code(unsafe { f(handle, $($arg),*) }));
-                    $crate::engines::library::Called { name, code }
+                    let code = function.map(|f| $crate::engines::ffi::Code(unsafe { f(handle, $($arg),*) }));
+                    $crate::engines::ffi::Called { name, code }
                 }
             )*
 
             /// The name of each routine with the library's four names for it.
             #[cfg(test)]
             pub(crate) const NAMES: &'static [(&'static str, [&'static str; 4])] =
-                &[$((stringify!($name), $crate::engines::library::letters!($prefix, $names))),*];
+                &[$((stringify!($name), $crate::engines::ffi::letters!($prefix, $names))),*];
         }
     };
 }

@@ -14,21 +14,21 @@ use crate::engines::op::{Op, Slices, SlicesMut, WritesOf};
 
 /// Which of two streams goes first.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum First {
     /// The foreign one.
-    In,
+    Foreign,
     /// Ours.
-    Out,
+    Ours,
 }
 
-struct Meet {
+struct Synchronize {
     stream: Option<usize>,
-    way: Way,
+    first: First,
     /// The streams have met.
     met: Arc<AtomicBool>,
 }
 
-impl Op for Meet {
+impl Op for Synchronize {
     const NAME: &'static str = "meet";
     const LIBRARY: &'static str = "external";
     type Reads = Dyn;
@@ -52,7 +52,9 @@ impl Op for Meet {
         if let Some(stream) = self.stream {
             // SAFETY: the maker of the `ForeignStream` has promised that it is a stream, and lives until the call returns, which
             // waits for this.
-            unsafe { queue.meet(std::ptr::with_exposed_provenance_mut(stream), self.way == Way::Out) }?;
+            unsafe {
+                queue.synchronize_with(std::ptr::with_exposed_provenance_mut(stream), self.first == First::Ours)
+            }?;
             self.met.store(true, Ordering::Release);
         }
         let _ = queue;
@@ -91,11 +93,11 @@ impl Device {
     }
 
     /// Lets a stream and all work on a buffer meet.
-    pub(crate) fn meet(
+    pub(crate) fn synchronize_with(
         &self,
         buffer: AnyBuffer,
         stream: ForeignStream,
-        way: Way,
+        first: First,
     ) -> Result<AnyBuffer, Rejected<AnyBuffer>> {
         let one = |buffers: AnyBuffers| buffers.into_iter().next();
         let back =
@@ -103,12 +105,12 @@ impl Device {
         if let Err(error) = self.check_foreign(stream) {
             return Err(Rejected::new(error, buffer));
         }
-        if way == Way::Out && buffer.is_captured() {
+        if first == First::Ours && buffer.is_captured() {
             let what = "a program has captured its memory, and may replay while others write it: drop the program, or hand out a copy";
             return Err(Rejected::new(Error::invalid("buffer", what), buffer));
         }
         let met = Arc::new(AtomicBool::new(false));
-        let op = Meet { stream: stream.place(), way, met: met.clone() };
+        let op = Synchronize { stream: stream.place(), first, met: met.clone() };
         let buffers: AnyBuffers = [buffer].into_iter().collect();
         let pending = self.dispatch(op, AnyIns::new(), buffers).map_err(back)?;
         // Work that follows what is not enqueued yet is enqueued later.
@@ -122,10 +124,10 @@ impl Device {
     /// The same for memory that is only read: a foreign stream follows its last writers, and a later writer follows the
     /// foreign stream.
     #[cfg(feature = "dlpack")]
-    pub(crate) fn meet_reading(&self, part: AnyIn<'_>, stream: ForeignStream, way: Way) -> Result<()> {
+    pub(crate) fn synchronize_reading_with(&self, part: AnyIn<'_>, stream: ForeignStream, first: First) -> Result<()> {
         self.check_foreign(stream)?;
         let met = Arc::new(AtomicBool::new(false));
-        let op = Meet { stream: stream.place(), way, met: met.clone() };
+        let op = Synchronize { stream: stream.place(), first, met: met.clone() };
         let reads: AnyIns<'_> = [part].into_iter().collect();
         let pending = self.dispatch(op, reads, AnyBuffers::default())?;
         if !met.load(Ordering::Acquire) {

@@ -1,13 +1,11 @@
 //! The worker's answers.
 
 use super::program;
+use super::{Answers, DONE, Message, SPILLED, message};
 use crate::core::arena::Arrivals;
 use crate::core::error::{Error, Result};
 use crate::core::op::raw::RemoteResult;
 use crate::core::sync::{Arc, Mutex};
-use crate::engines::worker::shared::Message;
-use crate::engines::worker::shared::message;
-use crate::engines::worker::shared::{Answers, DONE, SPILLED};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;

@@ -4,7 +4,7 @@ use super::super::element::{SparseElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::{self, Rows};
 #[cfg(feature = "cuda")]
-use super::super::native::{Cusparse, ENTRIES};
+use super::super::native::{Cusparse, CusparseFunctions, ENTRIES, RawHandle};
 use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Csc, Csr, Major, Sparse};
 use crate::core::buffer::DeviceBuffer;
@@ -12,7 +12,11 @@ use crate::core::buffer::DeviceBuffer;
 use crate::core::buffer::Span;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
+#[cfg(feature = "cuda")]
+use crate::engines::cuda::Queue;
 use crate::engines::cuda_enqueue::Enqueue;
+#[cfg(feature = "cuda")]
+use crate::engines::library::Code;
 #[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::align;
 #[cfg(feature = "cuda")]
@@ -24,14 +28,14 @@ use std::marker::PhantomData;
 /// Computes the compressed rows of the transpose.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
-pub(super) struct Turn<T, I> {
+pub(super) struct Recompress<T, I> {
     count: usize,
     width: usize,
     conj: bool,
     _types: PhantomData<fn() -> (T, I)>,
 }
 
-impl<T: SparseElement, I: SparseIndex> Routine for Turn<T, I> {
+impl<T: SparseElement, I: SparseIndex> Routine for Recompress<T, I> {
     type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "csr_to_csc";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["offsets", "indices", "values"]);
@@ -97,77 +101,25 @@ impl<T: SparseElement, I: SparseIndex> Routine for Turn<T, I> {
         let (m, n, nnz) = (narrow(self.count)?, narrow(self.width)?, narrow(indices.len())?);
         // Indices that fit into 32 bits are converted as i32, and widened afterwards.
         let wide = size_of::<I>() != size_of::<i32>();
-        let arrays = match wide {
-            true => {
-                [align::aligned(queue, &values)?, align::narrowed(queue, &offsets)?, align::narrowed(queue, &indices)?]
-            }
-            false => {
-                [align::aligned(queue, &values)?, align::aligned(queue, &offsets)?, align::aligned(queue, &indices)?]
-            }
+        let index = |queue: &mut Queue<'_>, of: &Span<I>| match wide {
+            true => align::narrowed(queue, of),
+            false => align::aligned(queue, of),
         };
-        let [from_values, from_offsets, from_indices] = arrays.map(|at| at as *const _);
-        let outputs = match wide {
-            true => {
-                let room = |of: &Span<I>| of.len().saturating_mul(size_of::<i32>());
-                let (offsets, indices) = (queue.scratch(room(&to_offsets))?, queue.scratch(room(&to_indices))?);
-                [align::aligned_output(queue, &to_values)?, offsets, indices]
-            }
-            false => {
-                let offsets = align::aligned_output(queue, &to_offsets)?;
-                [align::aligned_output(queue, &to_values)?, offsets, align::aligned_output(queue, &to_indices)?]
-            }
+        let to_index = |queue: &mut Queue<'_>, of: &Span<I>| match wide {
+            true => queue.scratch(of.len().saturating_mul(size_of::<i32>())),
+            false => align::aligned_output(queue, of),
         };
-        let [values_at, offsets_at, indices_at] = outputs.map(|at| at as *mut _);
+        let from = [align::aligned(queue, &values)?, index(queue, &offsets)?, index(queue, &indices)?];
+        let (to_offsets_at, to_indices_at) = (to_index(queue, &to_offsets)?, to_index(queue, &to_indices)?);
+        let to = [align::aligned_output(queue, &to_values)?, to_offsets_at, to_indices_at];
         let (api, handle) = handle::sparse(queue, false)?;
-        let (api, element, mut bytes) = (api.regular, T::CODES.element, 0);
-        const NUMERIC: u32 = 1;
-        const ALGORITHM: u32 = 1;
-        // SAFETY: the handle is this slot's; it enqueues nothing.
-        let code = unsafe {
-            api.turn_size(
-                handle,
-                m,
-                n,
-                nnz,
-                from_values,
-                from_offsets,
-                from_indices,
-                values_at,
-                offsets_at,
-                indices_at,
-                element,
-                NUMERIC,
-                0,
-                ALGORITHM,
-                &mut bytes,
-            )
-        };
-        queue.status::<Cusparse>("cusparseCsr2cscEx2_bufferSize", code)?;
+        let calls = Calls { api: api.regular, handle, sizes: [m, n, nnz], from, to, element: T::CODES.element };
+        let mut bytes = 0;
+        queue.status::<Cusparse>("cusparseCsr2cscEx2_bufferSize", calls.size(&mut bytes))?;
         let buffer = queue.workspace(bytes)?;
         queue.stream();
-        // SAFETY: the arrays lie in operands or scratch, which live until this work is done, have the lengths that were
-        // checked, and were validated; the workspace has the size that was asked for.
-        let code = unsafe {
-            api.turn(
-                handle,
-                m,
-                n,
-                nnz,
-                from_values,
-                from_offsets,
-                from_indices,
-                values_at,
-                offsets_at,
-                indices_at,
-                element,
-                NUMERIC,
-                0,
-                ALGORITHM,
-                buffer as *mut _,
-            )
-        };
-        queue.status::<Cusparse>("cusparseCsr2cscEx2", code)?;
-        let [values_at, offsets_at, indices_at] = outputs;
+        queue.status::<Cusparse>("cusparseCsr2cscEx2", calls.run(buffer))?;
+        let [values_at, offsets_at, indices_at] = to;
         align::put_back(queue, &to_values, values_at)?;
         for (to, computed) in [(&to_offsets, offsets_at), (&to_indices, indices_at)] {
             if wide { align::widened(queue, computed, to)? } else { align::put_back(queue, to, computed)? }
@@ -185,9 +137,52 @@ impl<T: SparseElement, I: SparseIndex> Routine for Turn<T, I> {
     }
 }
 
+/// The library's calls of a conversion: what they have in common. The handle is that of a leased slot. The arrays lie in operands or
+/// scratch, which live until the work is done, have the lengths that were checked, and were validated.
+#[cfg(feature = "cuda")]
+struct Calls {
+    api: &'static CusparseFunctions,
+    handle: RawHandle,
+    /// Rows, columns and entries.
+    sizes: [i32; 3],
+    /// Values, offsets and indices.
+    from: [u64; 3],
+    to: [u64; 3],
+    element: u32,
+}
+
+#[cfg(feature = "cuda")]
+impl Calls {
+    /// `CUSPARSE_ACTION_NUMERIC`: the values too.
+    const NUMERIC: u32 = 1;
+    /// `CUSPARSE_CSR2CSC_ALG1`: deterministic.
+    const ALGORITHM: u32 = 1;
+
+    /// The bytes of the buffer.
+    fn size(&self, bytes: &mut usize) -> Code {
+        let Calls { api, handle, sizes: [m, n, nnz], from, to, element: t } = *self;
+        let ([x, rows, cols], [x_at, rows_at, cols_at]) = (from.map(|at| at as *const _), to.map(|at| at as *mut _));
+        let (action, algorithm) = (Self::NUMERIC, Self::ALGORITHM);
+        // SAFETY: see `Calls`; it enqueues nothing.
+        unsafe {
+            api.csr2csc_size(handle, m, n, nnz, x, rows, cols, x_at, rows_at, cols_at, t, action, 0, algorithm, bytes)
+        }
+    }
+
+    fn run(&self, buffer: u64) -> Code {
+        let Calls { api, handle, sizes: [m, n, nnz], from, to, element: t } = *self;
+        let ([x, rows, cols], [x_at, rows_at, cols_at]) = (from.map(|at| at as *const _), to.map(|at| at as *mut _));
+        let (action, algorithm, buffer) = (Self::NUMERIC, Self::ALGORITHM, buffer as *mut _);
+        // SAFETY: see `Calls`; the workspace has the size that was asked for.
+        unsafe {
+            api.csr2csc(handle, m, n, nnz, x, rows, cols, x_at, rows_at, cols_at, t, action, 0, algorithm, buffer)
+        }
+    }
+}
+
 impl Sparse {
     /// The same matrix with the other dimension compressed; its values are conjugated if `conj` is set.
-    pub(in super::super) fn turn<T: SparseElement, I: SparseIndex, M: Major>(
+    pub(in super::super) fn recompress<T: SparseElement, I: SparseIndex, M: Major>(
         &self,
         a: &Compressed<T, I, M>,
         conj: bool,
@@ -196,8 +191,8 @@ impl Sparse {
         let len = width.checked_add(1).ok_or_else(|| Error::invalid("cols", "the number of columns overflows"))?;
         let made = (self.device.uninit(len)?, self.device.uninit(a.nnz())?, self.device.uninit(a.nnz())?);
         let reads = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
-        let turn = Turn::<T, I> { count, width, conj, _types: PhantomData };
-        let (offsets, indices, values) = self.submit(turn, reads, made)?.into_output();
+        let op = Recompress::<T, I> { count, width, conj, _types: PhantomData };
+        let (offsets, indices, values) = self.submit(op, reads, made)?.into_output();
         // SAFETY: the entries of a valid matrix, counted by the other index: sorted, without repetition.
         unsafe { Compressed::assume_valid(a.rows(), a.cols(), offsets, indices, values) }
     }
@@ -218,7 +213,7 @@ impl Sparse {
     /// # Ok(()) }
     /// ```
     pub fn to_csc<T: SparseElement, I: SparseIndex>(&self, a: &Csr<T, I>) -> Result<Csc<T, I>> {
-        self.turn(a, false)
+        self.recompress(a, false)
     }
 
     /// Converts compressed columns to compressed rows; as [`to_csc`](Self::to_csc).
@@ -226,7 +221,7 @@ impl Sparse {
     /// # Errors
     /// As [`to_csc`](Self::to_csc).
     pub fn to_csr<T: SparseElement, I: SparseIndex>(&self, a: &Csc<T, I>) -> Result<Csr<T, I>> {
-        self.turn(a, false)
+        self.recompress(a, false)
     }
 
     /// The transpose in the same format. [`Compressed::transposed`] gives it in the other format without a copy.
@@ -237,7 +232,7 @@ impl Sparse {
         &self,
         a: &Compressed<T, I, M>,
     ) -> Result<Compressed<T, I, M>> {
-        Ok(self.turn(a, false)?.transposed())
+        Ok(self.recompress(a, false)?.transposed())
     }
 
     /// The conjugate transpose in the same format.
@@ -248,6 +243,6 @@ impl Sparse {
         &self,
         a: &Compressed<T, I, M>,
     ) -> Result<Compressed<T, I, M>> {
-        Ok(self.turn(a, true)?.transposed())
+        Ok(self.recompress(a, true)?.transposed())
     }
 }

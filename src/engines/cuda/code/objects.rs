@@ -10,9 +10,10 @@
 //! On a device that is never idle, at most [`MOST_LEAVING`] objects wait to be destroyed: beyond that, the thread that
 //! makes another one destroys them first.
 
-use super::Code;
 use crate::core::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
-use crate::engines::cuda::{Core, Nudge};
+use crate::engines::cuda::Core;
+use crate::engines::cuda::api::Code;
+use crate::engines::cuda::housekeeping::Nudge;
 use crossbeam_queue::SegQueue;
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -133,7 +134,7 @@ mod tests {
     use super::*;
 
     fn objects() -> (Arc<Objects>, Arc<Mutex<Vec<u32>>>) {
-        (Arc::new(Objects::new(crate::engines::cuda::Nudge::idle())), Arc::default())
+        (Arc::new(Objects::new(Nudge::idle())), Arc::default())
     }
 
     fn add(objects: &Arc<Objects>, log: &Arc<Mutex<Vec<u32>>>, raw: u32) -> Object<u32> {

@@ -1,29 +1,23 @@
 //! The handles of a slot: one place for each library of the list.
 
-use super::contract::{CudaLibrary, Listed};
 use super::{Code, Entry};
 use std::any::Any;
-
-/// A library's functions and a handle, stored together so that one lookup finds both.
-pub(super) struct ApiHandle<L: CudaLibrary> {
-    pub(super) api: &'static L::Api,
-    pub(super) handle: L::Handle,
-}
 
 /// The handles of one slot, by the number of their library. Used only under the slot's lease.
 #[derive(Default)]
 pub(crate) struct Handles(Vec<Option<Box<dyn Any + Send>>>);
 
 impl Handles {
-    pub(super) fn get<L: Listed>(&mut self) -> Option<&mut ApiHandle<L>> {
-        self.0.get_mut(L::ID)?.as_mut()?.downcast_mut()
+    /// The handle of one library, of the library's type `H`.
+    pub(crate) fn get<H: 'static>(&mut self, library: usize) -> Option<&mut H> {
+        self.0.get_mut(library)?.as_mut()?.downcast_mut()
     }
 
-    pub(super) fn put<L: Listed>(&mut self, held: ApiHandle<L>) {
-        if self.0.len() <= L::ID {
-            self.0.resize_with(L::ID + 1, || None);
+    pub(crate) fn put<H: Send + 'static>(&mut self, library: usize, held: H) {
+        if self.0.len() <= library {
+            self.0.resize_with(library + 1, || None);
         }
-        if let Some(place) = self.0.get_mut(L::ID) {
+        if let Some(place) = self.0.get_mut(library) {
             *place = Some(Box::new(held));
         }
     }
