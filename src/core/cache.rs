@@ -4,8 +4,10 @@
 //! to the caller**, to be dropped where that may take long: with no lease and no lock held, or kept by a dispatch
 //! ([`crate::Enqueue`], `keep`) whose work may still use them.
 
+use crate::core::sync::Mutex;
 use lru::LruCache;
 use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
+use std::sync::LazyLock;
 
 /// At most `most` entries with `most_bytes` bytes in total. The newest entry always stays, whatever its size.
 pub(crate) struct Cache<K, V, S = BuildHasherDefault<Words>> {
@@ -86,6 +88,31 @@ impl<K: Hash + Eq, V, S: BuildHasher + Default> Cache<K, V, S> {
             out.push(value);
         }
         out
+    }
+}
+
+/// What the latest calls of the process have in common with those that are alike. Its key may be a hash: then the value has the
+/// whole call, to be compared.
+pub(crate) struct Memo<V, K = u64>(LazyLock<Mutex<Cache<K, V>>>);
+
+impl<V: Clone, K: Hash + Eq> Memo<V, K> {
+    /// How many calls it remembers.
+    const MOST: usize = 256;
+
+    pub(crate) const fn new() -> Self {
+        Memo(LazyLock::new(|| Mutex::new(Cache::new(Self::MOST, Self::MOST))))
+    }
+
+    /// What an earlier call has left, if `is_it`.
+    pub(crate) fn get(&self, key: &K, is_it: impl FnOnce(&V) -> bool) -> Option<V> {
+        self.0.lock().get(key).filter(|known| is_it(known)).map(|known| known.clone())
+    }
+
+    /// Leaves a value for later calls.
+    pub(crate) fn keep(&self, key: K, value: V) {
+        let out = self.0.lock().insert(key, value, 1);
+        // Not under the lock.
+        drop(out);
     }
 }
 

@@ -1,7 +1,8 @@
 //! The libraries: one folder for each, with its front, its specifications, its operations for both engines, its native
 //! calls and its caches. The highest floor: it may use every other, and none may use it.
 //!
-//! `kernel` builds our own kernels. `routine` has what the routines of several libraries share, `setters` and `flags` what their specifications share.
+//! `kernel` builds our own kernels. `routine` has what the routines of several libraries share, `tensor_routine` those over tensors, `setters` and
+//! `flags` what their specifications share.
 //!
 //! The list at the end is all that a library needs outside of its folder. CONTRIBUTING.md, "Adding a library",
 //! describes the steps. A folder is compiled if its cargo feature is selected; in it, the halves of its operations are
@@ -59,6 +60,8 @@ pub mod solver;
 pub mod sparse;
 #[cfg(feature = "tensor")]
 pub mod tensor_ops;
+#[cfg(feature = "expressions")]
+mod tensor_routine;
 mod tensors;
 
 use crate::device::{Device, DeviceBuilder};

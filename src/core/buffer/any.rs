@@ -74,6 +74,11 @@ impl<'a> AnySlice<'a> {
         self.bytes.as_ptr() as u64
     }
 
+    /// Where it lies.
+    pub(crate) fn span(&self) -> AnySpan {
+        AnySpan { address: self.address(), len: self.bytes.len() / self.dtype.size(), dtype: self.dtype }
+    }
+
     /// The element type.
     pub fn dtype(&self) -> DType {
         self.dtype
@@ -101,6 +106,11 @@ impl<'a> AnySliceMut<'a> {
     /// The element type.
     pub fn dtype(&self) -> DType {
         self.dtype
+    }
+
+    /// Where it lies.
+    pub(crate) fn span(&self) -> AnySpan {
+        AnySlice { bytes: self.bytes, dtype: self.dtype }.span()
     }
 
     /// The bytes of the elements.

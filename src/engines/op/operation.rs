@@ -180,8 +180,8 @@ impl<'a> Operation<'a> {
     /// Runs the host half; with `make`, the op may make buffers.
     ///
     /// # Safety
-    /// The operands lie in live memory of this process; no other code writes what is read, and no other code accesses what
-    /// is written.
+    /// [`check`](Self::check) has admitted it, with operands of these types and lengths. They lie in live memory of this process; no
+    /// other code writes what is read, and no other code accesses what is written.
     #[cfg(feature = "host")]
     pub(crate) unsafe fn host(self, make: Option<&mut Make<'_>>) -> Result<Landing> {
         // SAFETY: as above; and the caller guarantees the rest.

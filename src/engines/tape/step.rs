@@ -47,15 +47,17 @@ pub(crate) struct Crossing {
 }
 
 impl Step {
-    /// Moves the op out of its place.
+    /// Moves the op, which was checked, out of its place.
     pub(crate) fn new(from: &mut OpMemory<'_>) -> Arc<Self> {
         Arc::new(Step { op: Payload::boxed(from), spans: Mutex::new(()) })
     }
 
-    pub(crate) fn of<O: Op>(op: O, spans: SpansOf<O>) -> Arc<Self> {
+    /// An op that was made of others. It is checked here, as a dispatch would be.
+    pub(crate) fn checked<O: Op>(op: O, spans: SpansOf<O>) -> Result<Arc<Self>> {
+        op.check(&spans.0, &spans.1)?;
         let mut held = StackOp::new(op);
         held.set(spans);
-        Step::new(&mut held.memory())
+        Ok(Step::new(&mut held.memory()))
     }
 
     pub(crate) fn facts(&self) -> &'static Facts {
@@ -96,7 +98,7 @@ impl Step {
     /// what it writes.
     #[cfg(feature = "host")]
     pub(crate) unsafe fn host(&self) -> Result<Cell> {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees it; the step was checked before it was made.
         match self.with(|operation| unsafe { operation.host(None) })? {
             Landing::Nothing => Ok([0; 64]),
             Landing::Slot(cell) => Ok(cell),

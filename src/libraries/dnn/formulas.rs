@@ -1,16 +1,15 @@
 //! Formulas whose types are known only when the program runs, so that one body is compiled for all element types.
 
-use crate::core::cache::Cache;
+use crate::core::cache::Memo;
 use crate::core::element::DType;
 use crate::core::error::Result;
-use crate::core::sync::{Arc, Mutex};
+use crate::core::sync::Arc;
 use crate::core::truth::Bool;
 use crate::libraries::expressions::Symbol;
 use crate::libraries::expressions::build::Operand;
 use crate::libraries::expressions::build::recording::{select, typed};
 use crate::libraries::expressions::formula::{Recorded, record};
 use crate::libraries::expressions::ir::{Op, Overflow};
-use std::sync::LazyLock;
 
 /// A value of a recording, which knows its type: the type here has no meaning.
 pub(super) type Value = Symbol<f64>;
@@ -26,21 +25,16 @@ pub(super) fn formula(types: &[DType], f: impl FnOnce(&[Value]) -> Vec<Value>) -
 /// What a formula is made of: its name, the type of its elements, and numbers.
 pub(super) type Made = (&'static str, DType, [u64; 3]);
 
-/// How many formulas the process remembers.
-const MOST: usize = 256;
-
-static KNOWN: LazyLock<Mutex<Cache<Made, Arc<Recorded>>>> = LazyLock::new(|| Mutex::new(Cache::new(MOST, MOST)));
+static KNOWN: Memo<Arc<Recorded>, Made> = Memo::new();
 
 /// As [`formula`], recorded once for all that are made of the same.
 pub(super) fn kept(made: Made, types: &[DType], f: impl FnOnce(&[Value]) -> Vec<Value>) -> Result<Recorded> {
-    let known = KNOWN.lock().get(&made).cloned();
     let again = |known: &Recorded| Recorded { kept: known.kept.clone(), scalars: known.scalars.clone() };
-    if let Some(known) = known {
+    if let Some(known) = KNOWN.get(&made, |_| true) {
         return Ok(again(&known));
     }
     let recorded = formula(types, f)?;
-    let out = KNOWN.lock().insert(made, Arc::new(again(&recorded)), 1);
-    drop(out);
+    KNOWN.keep(made, Arc::new(again(&recorded)));
     Ok(recorded)
 }
 

@@ -51,6 +51,7 @@ mod embeddings;
 mod formulas;
 mod front;
 mod losses;
+mod maybe_copied;
 #[cfg(feature = "cuda")]
 pub(crate) mod native;
 mod norms;

@@ -6,6 +6,7 @@ use crate::core::error::Result;
 use crate::core::op::{Spans, Wire};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Prepare, Slices, SlicesMut, WritesOf};
+use crate::libraries::tensor_routine::TensorRoutine;
 use serde::{Deserialize, Serialize};
 
 /// An operation that only makes the kernel of another one.
@@ -14,14 +15,14 @@ pub(super) struct Ahead(pub(super) Map);
 
 impl Op for Ahead {
     const NAME: &'static str = "prepare";
-    const LIBRARY: &'static str = Map::LIBRARY;
+    const LIBRARY: &'static str = <Map as TensorRoutine>::LIBRARY;
     const PREPARED: bool = true;
     type Reads = ();
     type Output = ();
     type Raw = ();
 
     fn check(&self, (): &(), (): &()) -> Result<()> {
-        self.0.check_layouts()
+        self.0.check_data()
     }
 
     fn host(&self, (): Slices<'_, Self>, (): SlicesMut<'_, Self>) -> Result<()> {
@@ -34,7 +35,7 @@ impl Op for Ahead {
 
     #[cfg(feature = "cuda")]
     fn prepare(&self, (): &Spans<()>, (): &Spans<WritesOf<Self>>, plans: &mut Prepare<'_>) {
-        self.0.plans(plans);
+        TensorRoutine::prepare(&self.0, &[], &[], plans);
     }
 
     fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {

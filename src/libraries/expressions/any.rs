@@ -1,12 +1,13 @@
 //! Expressions over tensors whose element types are known only when the program runs.
 
-use super::front::told;
 use super::ir::{Expr, Node, Op, Overflow};
 use super::scalar::Scalar;
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::device::Device;
 use crate::device::tensor::{AnyTensor, AnyTensorRef, Layout};
+use crate::libraries::expressions::op::Map;
+use crate::libraries::tensor_routine::TensorRoutine;
 
 impl Device {
     /// Computes the outputs of an expression as new row-major tensors: as [`map`](Self::map), but what the closure would have
@@ -27,7 +28,7 @@ impl Device {
     /// ```
     pub fn map_any(&self, expr: &Expr, scalars: &[Scalar], inputs: &[AnyTensorRef<'_>]) -> Result<Vec<AnyTensor>> {
         let all: Vec<&[usize]> = inputs.iter().map(AnyTensorRef::extents).collect();
-        let extents = Layout::broadcast_extents(&all).map_err(told)?;
+        let extents = Layout::broadcast_extents(&all).map_err(Map::refused)?;
         self.made_any(expr, scalars, inputs, &extents)
     }
 
@@ -63,7 +64,7 @@ impl Device {
     pub fn cast_any<'a>(&self, x: impl Into<AnyTensorRef<'a>>, dtype: DType, overflow: Overflow) -> Result<AnyTensor> {
         let x = x.into();
         let nodes = vec![Node { op: Op::Input(0), dtype: x.dtype() }, Node { op: Op::Cast(overflow, 0), dtype }];
-        let cast = Expr::admit(vec![x.dtype()], Vec::new(), nodes, vec![1]).map_err(told)?;
+        let cast = Expr::admit(vec![x.dtype()], Vec::new(), nodes, vec![1]).map_err(Map::refused)?;
         let made = self.map_any(&cast, &[], &[x])?;
         made.into_iter().next().ok_or_else(|| Error::library("internal error: no output"))
     }
@@ -75,10 +76,10 @@ impl Device {
         inputs: &[AnyTensorRef<'_>],
         extents: &[usize],
     ) -> Result<Vec<AnyTensor>> {
-        let layout = Layout::row_major(extents).map_err(told)?;
+        let layout = Layout::row_major(extents).map_err(Map::refused)?;
         let mut reads = Vec::with_capacity(inputs.len());
         for x in inputs {
-            reads.push(x.broadcast(extents).and_then(|x| x.operand()).map_err(told)?);
+            reads.push(x.broadcast(extents).and_then(|x| x.operand()).map_err(Map::refused)?);
         }
         let made: Result<Vec<_>> = expr.output_types().map(|dtype| self.uninit_any(dtype, extents)).collect();
         let writes = made?.into_iter().map(AnyTensor::into_parts).collect();

@@ -15,12 +15,8 @@ use crate::core::sync::Arc;
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
 use crate::device::tensor::{Layout, Tensor};
+use crate::libraries::tensor_routine::TensorRoutine;
 use smallvec::SmallVec;
-
-/// The error of a call.
-pub(super) fn told(error: Error) -> Error {
-    error.in_op(Map::OP, Map::LIBRARY)
-}
 
 /// The extents to which all operands are broadcast.
 fn common(inputs: &[Read<'_>]) -> Result<Vec<usize>> {
@@ -42,9 +38,9 @@ pub(in crate::libraries) fn submit(
         match layout.broadcast(extents) {
             Ok(layout) => inputs.push(layout),
             Err(Error::InvalidArgument { reason, .. }) => {
-                return Err(Rejected::new(told(Error::invalid(format!("input {k}"), reason)), buffers));
+                return Err(Rejected::new(Map::refused(Error::invalid(format!("input {k}"), reason)), buffers));
             }
-            Err(other) => return Err(Rejected::new(told(other), buffers)),
+            Err(other) => return Err(Rejected::new(Map::refused(other), buffers)),
         }
     }
     let ins: AnyIns<'_> = reads.iter().map(|(read, _)| *read).collect();
@@ -64,7 +60,7 @@ pub(super) fn write<T: Targets>(
     let back = move |buffers: AnyBuffers| T::back(wholes, buffers);
     let submitted = match recorded.and_then(|recorded| Ok((recorded, reads?))) {
         Ok((recorded, reads)) => submit(device, recorded, reads, (buffers, layouts), in_place),
-        Err(error) => Err(Rejected::new(told(error), buffers)),
+        Err(error) => Err(Rejected::new(Map::refused(error), buffers)),
     };
     match submitted {
         Ok(pending) => pending.retype(back).map_err(|any| Error::from(any).into()),
@@ -81,11 +77,11 @@ fn make<O: Outputs>(
     reads: Result<SmallVec<[Read<'_>; 8]>>,
     extents: Option<&[usize]>,
 ) -> Result<PendingDispatch<O::Tensors>> {
-    let recorded = recorded.map_err(told)?;
-    let reads = reads.map_err(told)?;
+    let recorded = recorded.map_err(Map::refused)?;
+    let reads = reads.map_err(Map::refused)?;
     let extents = match extents {
         Some(extents) => extents.to_vec(),
-        None => common(&reads).map_err(told)?,
+        None => common(&reads).map_err(Map::refused)?,
     };
     made::<O>(device, recorded, &reads, &extents)
 }
@@ -96,7 +92,7 @@ fn made<O: Outputs>(
     reads: &[Read<'_>],
     extents: &[usize],
 ) -> Result<PendingDispatch<O::Tensors>> {
-    let layout = Layout::row_major(extents).map_err(told)?;
+    let layout = Layout::row_major(extents).map_err(Map::refused)?;
     let buffers = O::uninit(device, &layout)?;
     let layouts = buffers.iter().map(|_| layout.clone()).collect();
     let submitted = submit(device, recorded, reads, (buffers, layouts), false);
@@ -321,7 +317,7 @@ impl Device {
             let shape = kept.shape(&outputs, &inputs?, false);
             Ok(Ahead(Map::new(Shared(kept), scalars, shape)))
         };
-        let ahead = inputs.with(layouts).map_err(told)?;
+        let ahead = inputs.with(layouts).map_err(Map::refused)?;
         self.dispatch(ahead, (), ())
     }
 

@@ -9,7 +9,6 @@ use crate::core::buffer::AnySpan;
 use crate::core::element::DType;
 use crate::core::sync::Arc;
 use crate::device::tensor::Layout;
-use crate::engines::op::Op as _;
 use crate::engines::tape::{Fused, Link, Step};
 use smallvec::SmallVec;
 
@@ -214,6 +213,5 @@ pub(super) fn maps(maker: &Step, user: &Step, link: &Link) -> Option<Fused> {
     let Joined { kept, scalars, layouts, reads, origins } = join(maker, &computation, link)?;
     let shape = kept.shape(&shape.outputs, &layouts, shape.in_place);
     let joined = Map::new(super::formula::Shared(kept), scalars, shape);
-    joined.check(&reads, &spans.1).ok()?;
-    Some(Fused { step: Step::of(joined, (reads, spans.1)), origins })
+    Some(Fused { step: Step::checked(joined, (reads, spans.1)).ok()?, origins })
 }

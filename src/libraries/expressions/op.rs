@@ -5,19 +5,13 @@ use super::nest::Nest;
 use super::scalar::Scalar;
 pub(in crate::libraries) use super::shape::Shape as MapShape;
 use super::shape::{Shape, count};
-use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
-use crate::core::element::DType;
-use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, Retention, Spans, Wire};
 use crate::core::sync::Arc;
 use crate::device::tensor::Layout;
-use crate::engines::cuda_enqueue::Enqueue;
-use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
 use crate::engines::tape::Fuse;
-use serde::{Deserialize, Serialize};
+use crate::libraries::tensor_routine::prelude::*;
 use smallvec::SmallVec;
 
-/// Computes an expression for each element of its operands. All is plain data, and admitted by [`Op::check`], wherever it comes
+/// Computes an expression for each element of its operands. All is plain data, and admitted by [`TensorRoutine::check`], wherever it comes
 /// from.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::libraries) struct Map {
@@ -28,14 +22,11 @@ pub(in crate::libraries) struct Map {
 }
 
 impl Map {
-    pub(super) const OP: &'static str = "map";
-    pub(super) const LIBRARY: &'static str = "expressions";
-
     pub(in crate::libraries) fn new(formula: Shared, scalars: Vec<Scalar>, shape: Arc<Shape>) -> Self {
         Map { formula, scalars, shape }
     }
 
-    /// The loops over the operands; call after [`Op::check`].
+    /// The loops over the operands; call after [`TensorRoutine::check`].
     pub(super) fn nest(&self) -> Result<&Nest> {
         self.shape.nest(&self.formula.0.expr)
     }
@@ -48,36 +39,6 @@ impl Map {
         }
     }
 
-    /// Everything but the operands.
-    pub(in crate::libraries) fn check_layouts(&self) -> Result<()> {
-        let expr = &self.formula.0.expr;
-        self.shape.check(expr)?;
-        expr.check_scalars("scalars", &self.scalars)
-    }
-
-    /// The operands, after the layouts.
-    pub(in crate::libraries) fn check_operands(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
-        let expr = &self.formula.0.expr;
-        count("outputs", writes.len(), self.shape.outputs.len())?;
-        count("inputs", reads.len(), self.shape.inputs.len())?;
-        let read_types = expr.inputs().iter().skip(self.shape.updated()).copied();
-        let layouts = self.shape.outputs.iter().chain(&self.shape.inputs);
-        let types = expr.output_types().chain(read_types);
-        for (at, ((layout, dtype), span)) in layouts.zip(types).zip(writes.iter().chain(reads)).enumerate() {
-            let invalid = |what: String| {
-                let (kind, k) = at.checked_sub(writes.len()).map_or(("output", at), |k| ("input", k));
-                Error::invalid(format!("{kind} {k}"), what)
-            };
-            if span.dtype() != dtype {
-                return Err(invalid(format!("its elements are {}, but the formula has {dtype}", span.dtype())));
-            }
-            if let Some(highest) = self.shape.highest(at, layout).filter(|highest| *highest >= span.len()) {
-                return Err(invalid(format!("{layout:?} reaches element {highest} of {}", span.len())));
-            }
-        }
-        self.check_overlaps(reads, writes)
-    }
-
     /// Computes it on the host.
     ///
     /// # Safety
@@ -88,14 +49,6 @@ impl Map {
         let bases = super::host::Bases { outputs, inputs };
         // SAFETY: the caller's promise.
         unsafe { kept.program().run(&kept.expr, &self.scalars, nest, &bases, self.shape.in_place) }
-    }
-
-    /// Names the plans that it needs.
-    #[cfg(feature = "cuda")]
-    pub(super) fn plans(&self, plans: &mut Prepare<'_>) {
-        if let Some(key) = super::cuda::Key::from_map(self) {
-            plans.plan(&key);
-        }
     }
 
     /// No output lies in memory that is another operand's.
@@ -118,25 +71,52 @@ impl Map {
     }
 }
 
-impl Op for Map {
-    const NAME: &'static str = Map::OP;
-    const LIBRARY: &'static str = Map::LIBRARY;
-    const PREPARED: bool = true;
+impl TensorRoutine for Map {
+    const NAME: &'static str = "map";
+    const LIBRARY: &'static str = "expressions";
     const FUSE: Fuse = Fuse(Some(super::fuse::maps));
-    type Reads = Dyn;
-    type Output = AnyBuffers;
+    const OUTLIVES_ENQUEUE: bool = false;
     type Raw = ();
 
-    fn check(&self, reads: &Spans<Dyn>, writes: &Spans<Dyn>) -> Result<()> {
-        self.check_layouts()?;
-        self.check_operands(reads, writes)
+    fn operands(&self) -> Operands<'_> {
+        let expr = &self.formula.0.expr;
+        let reads = expr.inputs().iter().skip(self.shape.updated()).enumerate();
+        let writes = expr.output_types().enumerate();
+        Operands::new(
+            reads.map(|(k, dtype)| Operand::numbered("input", k, *dtype)),
+            writes.map(|(k, dtype)| Operand::numbered("output", k, dtype)),
+        )
     }
 
-    fn overwrites(&self, writes: &Spans<Dyn>) -> bool {
-        (0..writes.len()).all(|index| self.overwrites_each(writes, index))
+    fn check_data(&self) -> Result<()> {
+        let expr = &self.formula.0.expr;
+        self.shape.check(expr)?;
+        expr.check_scalars("scalars", &self.scalars)
     }
 
-    fn overwrites_each(&self, writes: &Spans<Dyn>, index: usize) -> bool {
+    fn check_operands(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
+        let expr = &self.formula.0.expr;
+        count("outputs", writes.len(), self.shape.outputs.len())?;
+        count("inputs", reads.len(), self.shape.inputs.len())?;
+        let read_types = expr.inputs().iter().skip(self.shape.updated()).copied();
+        let layouts = self.shape.outputs.iter().chain(&self.shape.inputs);
+        let types = expr.output_types().chain(read_types);
+        for (at, ((layout, dtype), span)) in layouts.zip(types).zip(writes.iter().chain(reads)).enumerate() {
+            let invalid = |what: String| {
+                let (kind, k) = at.checked_sub(writes.len()).map_or(("output", at), |k| ("input", k));
+                Error::invalid(format!("{kind} {k}"), what)
+            };
+            if span.dtype() != dtype {
+                return Err(invalid(format!("its elements are {}, but the formula has {dtype}", span.dtype())));
+            }
+            if let Some(highest) = self.shape.highest(at, layout).filter(|highest| *highest >= span.len()) {
+                return Err(invalid(format!("{layout:?} reaches element {highest} of {}", span.len())));
+            }
+        }
+        self.check_overlaps(reads, writes)
+    }
+
+    fn overwrites_each(&self, writes: &[AnySpan], index: usize) -> bool {
         match (self.shape.outputs.get(index), writes.get(index)) {
             (Some(layout), Some(span)) => {
                 !self.shape.in_place && layout.len() == span.len() && self.shape.is_distinct(layout)
@@ -152,20 +132,6 @@ impl Op for Map {
         len.saturating_mul(self.formula.0.expr.nodes().len()) <= FEW
     }
 
-    fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
-        let expr = &self.formula.0.expr;
-        let reads: SmallVec<[DType; 8]> = expr.inputs().iter().skip(self.shape.updated()).copied().collect();
-        let writes: SmallVec<[DType; 4]> = expr.output_types().collect();
-        (crate::core::intern::types(&reads), crate::core::intern::types(&writes))
-    }
-
-    fn operand_name(&self, index: usize, read_count: usize) -> Option<String> {
-        Some(match index.checked_sub(read_count) {
-            None => format!("input {index}"),
-            Some(output) => format!("output {output}"),
-        })
-    }
-
     fn cost(&self) -> Cost {
         let expr = &self.formula.0.expr;
         let len = self.shape.outputs.first().map_or(0, Layout::len) as u64;
@@ -175,65 +141,26 @@ impl Op for Map {
     }
 
     #[cfg(feature = "host")]
-    fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<()> {
-        let outputs: SmallVec<[(*mut u8, usize); 4]> = writes.into_iter().map(|slice| slice.into_raw()).collect();
-        let fit = self
-            .shape
-            .outputs
-            .iter()
-            .zip(&outputs)
-            .all(|(layout, (_, len))| layout.is_inside(*len) && layout.is_distinct());
-        let fit = fit
-            && self
-                .shape
-                .inputs
-                .iter()
-                .zip(&reads)
-                .all(|(layout, slice)| layout.is_inside(slice.bytes().len() / slice.dtype().size()));
-        // The check of the operation has said so already. What follows is sound only if it is true.
-        if !fit || outputs.len() != self.shape.outputs.len() || reads.len() != self.shape.inputs.len() {
-            return Err(Error::library("internal error: unchecked layouts"));
-        }
-        let outputs: SmallVec<[*mut u8; 4]> = outputs.iter().map(|(base, _)| *base).collect();
+    fn host(&self, operands: Checked<'_, '_>) -> Result<()> {
+        let (reads, outputs) = operands.starts();
         let updated = outputs.iter().take(self.shape.updated()).map(|base| base.cast_const());
-        let inputs: SmallVec<[*const u8; 8]> =
-            updated.chain(reads.iter().map(|slice| slice.bytes().as_ptr())).collect();
-        // SAFETY: the layouts lie inside the operands, whose memory is aligned for their types, and the elements of outputs are
-        // distinct (above, and the check of the operation). Operands that are written are exclusively ours, and are read only
-        // in place.
+        let inputs: SmallVec<[*const u8; 8]> = updated.chain(reads).collect();
+        // SAFETY: the operands were checked: the layouts lie inside them, they are aligned for their types, and the elements of
+        // outputs are distinct. Operands that are written are exclusively ours, and are read only in place.
         unsafe { self.compute(&inputs, &outputs) }
     }
 
-    #[cfg(not(feature = "host"))]
-    fn host(&self, _: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no host engine (feature `host`)"))
-    }
-
     #[cfg(feature = "cuda")]
-    fn prepare(&self, _: &Spans<Dyn>, _: &Spans<Dyn>, plans: &mut Prepare<'_>) {
-        self.plans(plans);
-    }
-
-    /// The device needs the kernels alone.
-    fn keeps(&mut self) -> Retention {
-        Retention::NOTHING
+    fn prepare(&self, _: &[AnySpan], _: &[AnySpan], plans: &mut Prepare<'_>) {
+        if let Some(key) = super::cuda::Key::from_map(self) {
+            plans.plan(&key);
+        }
     }
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         super::cuda::enqueue(self, queue)
     }
-
-    #[cfg(not(feature = "cuda"))]
-    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no CUDA engine (feature `cuda`)"))
-    }
-
-    fn wire() -> Option<Wire<Self>> {
-        Wire::plain()
-    }
-
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
-    }
 }
+
+tensor_routines!(Map);

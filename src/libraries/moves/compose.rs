@@ -1,17 +1,11 @@
 //! A new tensor made of pieces of others: the one operation behind `concat`, `stack` and `pad`.
 
-use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
-use crate::core::element::DType;
-use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, Spans, Wire};
 #[cfg(feature = "host")]
 use crate::device::tensor::assign::host;
 #[cfg(feature = "cuda")]
 use crate::device::tensor::assign::{cuda, plan};
 use crate::device::tensor::{Layout, fused};
-use crate::engines::cuda_enqueue::Enqueue;
-use crate::engines::op::{Op, Slices, SlicesMut};
-use serde::{Deserialize, Serialize};
+use crate::libraries::tensor_routine::prelude::*;
 
 /// A box of the new tensor, and the elements that it gets.
 #[derive(Debug, Serialize, Deserialize)]
@@ -24,7 +18,7 @@ pub(super) struct Piece {
     pub(super) layout: Layout,
 }
 
-/// Writes a row-major tensor piece by piece. All is plain data, and admitted by [`Op::check`], wherever it comes from.
+/// Writes a row-major tensor piece by piece. All is plain data, and admitted by [`TensorRoutine::check`], wherever it comes from.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Compose {
     pub(super) dtype: DType,
@@ -38,16 +32,27 @@ pub(super) struct Compose {
 pub(super) const MOST: usize = 4096;
 
 impl Compose {
-    pub(super) const OP: &'static str = "compose";
-
     /// The elements of a piece in the new tensor.
     fn place(&self, piece: &Piece) -> Result<Layout> {
         let strides = self.target.strides();
         let offset = piece.start.iter().zip(strides).map(|(start, stride)| start * stride.unsigned_abs()).sum();
         Layout::new(piece.layout.extents(), strides, offset)
     }
+}
 
-    fn check_pieces(&self) -> Result<()> {
+impl TensorRoutine for Compose {
+    const NAME: &'static str = "compose";
+    const LIBRARY: &'static str = "copy";
+    const PREPARED: bool = false;
+    type Raw = ();
+
+    /// Any number of sources, of one type.
+    fn operands(&self) -> Operands<'_> {
+        let target = Operand::exactly("target", self.dtype, self.target.len());
+        Operands::new([Operand::any("source", self.dtype)], [target])
+    }
+
+    fn check_data(&self) -> Result<()> {
         if self.target != Layout::row_major(self.target.extents())? {
             return Err(Error::invalid("target", "it is not row-major"));
         }
@@ -110,28 +115,10 @@ impl Compose {
             None => Ok(()),
         }
     }
-}
 
-impl Op for Compose {
-    const NAME: &'static str = Compose::OP;
-    const LIBRARY: &'static str = "copy";
-    type Reads = Dyn;
-    type Output = AnyBuffers;
-    type Raw = ();
-
-    fn check(&self, reads: &Spans<Dyn>, writes: &Spans<Dyn>) -> Result<()> {
-        self.check_pieces()?;
-        self.check_operands(reads, writes)
-    }
-
-    fn overwrites(&self, _: &Spans<Dyn>) -> bool {
+    fn overwrites_each(&self, _: &[AnySpan], _: usize) -> bool {
         // The check refuses pieces that leave anything out.
         true
-    }
-
-    fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
-        let one = crate::core::intern::types(&[self.dtype]);
-        (one, one)
     }
 
     fn operand_name(&self, index: usize, read_count: usize) -> Option<String> {
@@ -144,8 +131,8 @@ impl Op for Compose {
     }
 
     #[cfg(feature = "host")]
-    fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<()> {
-        let missing = || Error::library("internal error: an operand is missing");
+    fn host(&self, operands: Checked<'_, '_>) -> Result<()> {
+        let Checked { reads, writes, .. } = operands;
         let (start, len) = writes.into_iter().next().ok_or_else(missing)?.into_raw();
         let size = self.dtype.size();
         if let Some(bytes) = &self.value {
@@ -165,14 +152,8 @@ impl Op for Compose {
         Ok(())
     }
 
-    #[cfg(not(feature = "host"))]
-    fn host(&self, _: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no host engine (feature `host`)"))
-    }
-
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
-        let missing = || Error::library("internal error: an operand is missing");
         let size = self.dtype.size();
         let target = queue.writes().first().ok_or_else(missing)?.address();
         if self.target.is_empty() {
@@ -194,17 +175,6 @@ impl Op for Compose {
         }
         Ok(())
     }
-
-    #[cfg(not(feature = "cuda"))]
-    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no CUDA engine"))
-    }
-
-    fn wire() -> Option<Wire<Self>> {
-        Wire::plain()
-    }
-
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
-    }
 }
+
+tensor_routines!(Compose);

@@ -1,13 +1,15 @@
 //! Tensors one after the other.
 
+use super::compose;
+use super::compose::Compose;
 use super::compose::Piece;
-use super::{compose, told};
 use crate::core::buffer::AnyIns;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::device::Device;
 use crate::device::tensor::{Layout, ReadableTensor, Tensor, TensorRef};
+use crate::libraries::tensor_routine::TensorRoutine;
 
 /// The place of an axis among `rank`; a negative one counts from the end.
 pub(super) fn place(axis: isize, rank: usize) -> Result<usize> {
@@ -62,7 +64,7 @@ impl Device {
         axis: isize,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let parts: Vec<TensorRef<'a, T>> = tensors.into_iter().map(Into::into).collect();
-        join(self, &parts, axis).map_err(told)
+        join(self, &parts, axis).map_err(Compose::refused)
     }
 
     /// Tensors of the same extents along a new axis, as one new tensor.
@@ -87,7 +89,7 @@ impl Device {
             let view: TensorRef<'a, T> = view.into();
             view.unsqueeze(axis)
         };
-        let parts = tensors.into_iter().map(unsqueezed).collect::<Result<Vec<_>>>().map_err(told)?;
-        join(self, &parts, axis).map_err(told)
+        let parts = tensors.into_iter().map(unsqueezed).collect::<Result<Vec<_>>>().map_err(Compose::refused)?;
+        join(self, &parts, axis).map_err(Compose::refused)
     }
 }

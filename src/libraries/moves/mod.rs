@@ -21,12 +21,13 @@ pub use pad::Pad;
 pub use take::Place;
 pub(crate) use take::Told;
 
-use crate::core::buffer::{AnyBuffers, AnyIns};
+use crate::core::buffer::AnyIns;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
-use crate::core::error::{Error, Rejected, Result};
+use crate::core::error::{Rejected, Result};
 use crate::device::Device;
 use crate::device::tensor::{Layout, Tensor};
+use crate::libraries::tensor_routine::one_tensor;
 use compose::{Compose, Piece};
 
 /// Submits, and makes the tensor of the buffer.
@@ -43,20 +44,9 @@ fn compose<T: Element>(
         bytes.iter_mut().zip(bytemuck::bytes_of(&value).iter().cycle()).for_each(|(to, from)| *to = *from);
         bytes
     });
-    let extents = target.extents().to_vec();
-    let compose = Compose { dtype: T::DTYPE, target, value, pieces };
+    let compose = Compose { dtype: T::DTYPE, target: target.clone(), value, pieces };
     let submitted = device.dispatch(compose, reads, [buffer.into()].into_iter().collect());
-    let back = |any: AnyBuffers| {
-        let (buffer,) = any.downcast::<crate::core::buffer::DeviceBuffer<T>>()?;
-        let tensor = Tensor::from_buffer(buffer, &extents);
-        tensor.map(|tensor| (tensor,)).map_err(|rejected| rejected.back.into_iter().map(Into::into).collect())
-    };
-    submitted.map_err(Rejected::into_error)?.retype(back).map_err(|any: AnyBuffers| Error::from(any))
-}
-
-/// The error of a call.
-fn told(error: Error) -> Error {
-    error.in_op(Compose::OP, "copy")
+    one_tensor(submitted.map_err(Rejected::into_error)?, target)
 }
 
 /// Registers the operation of this folder in the registry of a worker program.

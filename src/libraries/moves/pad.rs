@@ -1,12 +1,14 @@
 //! Tensors with borders.
 
+use super::compose;
+use super::compose::Compose;
 use super::compose::{MOST, Piece};
-use super::{compose, told};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::device::Device;
 use crate::device::tensor::{Layout, ReadableTensor, Tensor};
+use crate::libraries::tensor_routine::TensorRoutine;
 
 /// What the border of a padded tensor is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,8 +146,8 @@ impl Device {
             let (read, layout) = x.operand()?;
             Ok((target, pieces(&layout, widths, &pad)?, [read.into()].into_iter().collect()))
         };
-        let (target, pieces, reads) = made().map_err(told)?;
+        let (target, pieces, reads) = made().map_err(Compose::refused)?;
         let value = if let Pad::Constant(value) = pad { Some(value) } else { None };
-        compose(self, target, value, pieces, reads).map_err(told)
+        compose(self, target, value, pieces, reads).map_err(Compose::refused)
     }
 }

@@ -1,12 +1,13 @@
 //! Elements more than once: a view with axes along which nothing moves, copied.
 
+use super::compose::Compose;
 use super::join::place;
-use super::told;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::Device;
 use crate::device::tensor::{Layout, ReadableTensor, Tensor, TensorRef};
+use crate::libraries::tensor_routine::TensorRoutine;
 
 /// How often something comes, in front of an axis or behind each of its elements.
 #[derive(Clone, Copy)]
@@ -60,12 +61,12 @@ impl Device {
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (mut x, counts): (TensorRef<'a, T>, _) = (x.into(), counts.as_ref());
         while x.rank() < counts.len() {
-            x = x.unsqueeze(0).map_err(told)?;
+            x = x.unsqueeze(0).map_err(Compose::refused)?;
         }
         let alone = x.rank() - counts.len();
         let all: Vec<New> =
             std::iter::repeat_n(New::Before(1), alone).chain(counts.iter().map(|n| New::Before(*n))).collect();
-        spread(self, &x, &all).map_err(told)
+        spread(self, &x, &all).map_err(Compose::refused)
     }
 
     /// Each slice along an axis `count` times, one after the other: NumPy's `repeat`. For a number for each slice see
@@ -90,8 +91,8 @@ impl Device {
         axis: isize,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let x: TensorRef<'a, T> = x.into();
-        let axis = place(axis, x.rank()).map_err(told)?;
+        let axis = place(axis, x.rank()).map_err(Compose::refused)?;
         let all: Vec<New> = (0..x.rank()).map(|a| New::Behind(if a == axis { count } else { 1 })).collect();
-        spread(self, &x, &all).map_err(told)
+        spread(self, &x, &all).map_err(Compose::refused)
     }
 }

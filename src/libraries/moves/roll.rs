@@ -1,12 +1,13 @@
 //! Elements moved around an axis: its two parts, joined the other way round.
 
+use super::compose::Compose;
 use super::join::place;
-use super::told;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::Result;
 use crate::device::Device;
 use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
+use crate::libraries::tensor_routine::TensorRoutine;
 
 impl Device {
     /// A new tensor whose elements are `shift` places further along an axis; those that leave it at the end come in again at the
@@ -31,11 +32,11 @@ impl Device {
         axis: isize,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let x: TensorRef<'a, T> = x.into();
-        let own = place(axis, x.rank()).map_err(told)?;
+        let own = place(axis, x.rank()).map_err(Compose::refused)?;
         let n = x.extents().get(own).copied().unwrap_or(0);
         // An extent is at most `isize::MAX`.
         let leave = shift.checked_rem_euclid(n as isize).unwrap_or(0).unsigned_abs();
-        let (front, back) = x.split(axis, n - leave).map_err(told)?;
+        let (front, back) = x.split(axis, n - leave).map_err(Compose::refused)?;
         self.concat([back, front], axis)
     }
 }

@@ -1,17 +1,16 @@
 //! Slices of a tensor by their numbers.
 
 use super::within::{self, Numbers};
-use crate::core::buffer::{AnyBuffers, AnyIns, AnySpan, DeviceBuffer, Dyn};
+use crate::core::buffer::AnyIns;
 use crate::core::dispatch::PendingDispatch;
-use crate::core::element::{DType, Element};
-use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::{Cost, Spans, Verdict, Wire};
+use crate::core::element::Element;
+use crate::core::error::Rejected;
+use crate::core::op::Verdict;
 use crate::core::truth::Bool;
 use crate::device::Device;
 use crate::device::tensor::{AnyTensorRef, Layout, ReadableTensor, Tensor, fused};
-use crate::engines::cuda_enqueue::Enqueue;
-use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
-use serde::{Deserialize, Serialize};
+use crate::libraries::tensor_routine::one_tensor;
+use crate::libraries::tensor_routine::prelude::*;
 
 /// An element that can be the number of a slice: `i32`, `i64`, `u32`, `u64`. Negative ones count from the end. Sealed.
 pub trait Place: Element + sealed::Place {}
@@ -39,7 +38,7 @@ pub(crate) enum Told {
     FallingEdges,
 }
 
-/// Takes the slices of these numbers along an axis. All is plain data, and admitted by [`Op::check`], wherever it comes from.
+/// Takes the slices of these numbers along an axis. All is plain data, and admitted by [`TensorRoutine::check`], wherever it comes from.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Take {
     pub(super) dtype: DType,
@@ -62,8 +61,6 @@ pub(super) struct Loops {
 }
 
 impl Take {
-    pub(super) const OP: &'static str = "take";
-
     /// The extents of the result: those of the tensor, with those of the indices in the place of the axis.
     fn extents(&self) -> Vec<usize> {
         let before = self.x.extents().iter().take(self.axis);
@@ -101,101 +98,54 @@ impl Take {
         })
     }
 
-    fn check_operands(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
-        let ([x, indices], [target]) = (reads, writes) else {
-            return Err(Error::invalid("x", format!("{} read and {} written", reads.len(), writes.len())));
-        };
+    /// The elements of the result; `usize::MAX`, which no buffer has, if they are too many.
+    fn len(&self) -> usize {
+        self.extents().into_iter().fold(1, usize::saturating_mul)
+    }
+}
+
+impl TensorRoutine for Take {
+    const NAME: &'static str = "take";
+    const LIBRARY: &'static str = "copy";
+    const OVERWRITES: bool = true;
+    /// 0, or the complement of the number of the first index that is out of range.
+    type Raw = u64;
+
+    fn operands(&self) -> Operands<'_> {
+        let (x, indices) =
+            (Operand::inside("x", self.dtype, &self.x), Operand::inside("indices", self.index, &self.indices));
+        Operands::new([x, indices], [Operand::exactly("target", self.dtype, self.len())])
+    }
+
+    fn check_data(&self) -> Result<()> {
         if !matches!(self.index, DType::I32 | DType::I64 | DType::U32 | DType::U64) {
             return Err(Error::invalid("indices", format!("{} is no type of a number of a slice", self.index)));
         }
         if self.axis >= self.x.rank() {
             return Err(Error::invalid("axis", format!("axis {}, but there are {} axes", self.axis, self.x.rank())));
         }
-        let wanted = Layout::row_major(self.extents())?;
-        let named = [
-            ("x", x, self.dtype, &self.x),
-            ("indices", indices, self.index, &self.indices),
-            ("target", target, self.dtype, &wanted),
-        ];
-        for (name, span, dtype, layout) in named {
-            layout.check_operand(name, span, dtype)?;
-        }
-        if target.len() != wanted.len() {
-            return Err(Error::invalid("target", format!("{} elements instead of {}", target.len(), wanted.len())));
-        }
-        if self.x.is_empty() && !wanted.is_empty() {
+        if self.x.is_empty() && self.len() > 0 {
             let what = format!("{} of them, but there is no slice: extents {:?}", self.indices.len(), self.x.extents());
             return Err(Error::invalid("indices", what));
         }
-        if x.overlaps(target) || indices.overlaps(target) {
-            return Err(Error::invalid("target", "it lies in the memory of an operand that is read"));
-        }
         Ok(())
-    }
-}
-
-impl Op for Take {
-    const NAME: &'static str = Take::OP;
-    const LIBRARY: &'static str = "copy";
-    const PREPARED: bool = true;
-    type Reads = Dyn;
-    type Output = AnyBuffers;
-    /// 0, or the complement of the number of the first index that is out of range.
-    type Raw = u64;
-
-    fn check(&self, reads: &Spans<Dyn>, writes: &Spans<Dyn>) -> Result<()> {
-        self.check_operands(reads, writes)
-    }
-
-    fn overwrites(&self, writes: &Spans<Dyn>) -> bool {
-        let all = self.extents().iter().try_fold(1usize, |all, n| all.checked_mul(*n));
-        writes.iter().all(|span| Some(span.len()) == all)
-    }
-
-    fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
-        (crate::core::intern::types(&[self.dtype, self.index]), crate::core::intern::types(&[self.dtype]))
-    }
-
-    fn operand_name(&self, index: usize, read_count: usize) -> Option<String> {
-        let name = match index.checked_sub(read_count) {
-            None if index == 0 => "x",
-            None => "indices",
-            Some(_) => "target",
-        };
-        Some(name.to_owned())
     }
 
     fn cost(&self) -> Cost {
-        let all = self.extents().iter().fold(1u64, |all, n| all.saturating_mul(*n as u64));
         let indices = self.indices.len() as u64 * self.index.size() as u64;
-        Cost { flops: 0, bytes: all.saturating_mul(2 * self.dtype.size() as u64).saturating_add(indices) }
+        let moved = (self.len() as u64).saturating_mul(2 * self.dtype.size() as u64);
+        Cost { flops: 0, bytes: moved.saturating_add(indices) }
     }
 
     #[cfg(feature = "host")]
-    fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<u64> {
-        let missing = || Error::library("internal error: an operand is missing");
-        let (target, len) = writes.into_iter().next().ok_or_else(missing)?.into_raw();
-        let (x, indices) = (reads.first().ok_or_else(missing)?, reads.get(1).ok_or_else(missing)?);
-        let fit = self.x.is_inside(x.bytes().len() / self.dtype.size())
-            && self.indices.is_inside(indices.bytes().len() / self.index.size())
-            && self.extents().iter().product::<usize>() == len
-            && x.dtype() == self.dtype
-            && indices.dtype() == self.index;
-        // The check of the operation has said so already. What follows is sound only if it is true.
-        if !fit || (self.x.is_empty() && len > 0) {
-            return Err(Error::library("internal error: unchecked layouts"));
-        }
-        // SAFETY: the layouts lie inside the operands (above), and the target is exclusively ours.
-        unsafe { super::take_host::take(self, x.bytes().as_ptr(), indices.bytes().as_ptr(), target) }
-    }
-
-    #[cfg(not(feature = "host"))]
-    fn host(&self, _: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<u64> {
-        Err(Error::unsupported("this build has no host engine (feature `host`)"))
+    fn host(&self, operands: Checked<'_, '_>) -> Result<u64> {
+        let ([x, indices], [target]) = operands.places()?;
+        // SAFETY: the operands were checked: the layouts lie inside them, and the target is exclusively ours.
+        unsafe { super::take_host::take(self, x, indices, target) }
     }
 
     #[cfg(feature = "cuda")]
-    fn prepare(&self, _: &Spans<Dyn>, _: &Spans<Dyn>, plans: &mut Prepare<'_>) {
+    fn prepare(&self, _: &[AnySpan], _: &[AnySpan], plans: &mut Prepare<'_>) {
         for key in super::take_cuda::keys(self).unwrap_or_default() {
             plans.plan(&key);
         }
@@ -204,15 +154,6 @@ impl Op for Take {
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         super::take_cuda::enqueue(self, queue)
-    }
-
-    #[cfg(not(feature = "cuda"))]
-    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no CUDA engine"))
-    }
-
-    fn wire() -> Option<Wire<Self>> {
-        Wire::plain()
     }
 
     fn finish(&self, raw: u64) -> Result<()> {
@@ -231,9 +172,7 @@ impl Op for Take {
     }
 }
 
-fn named(error: Error) -> Error {
-    error.in_op(Take::OP, "copy")
-}
+tensor_routines!(Take);
 
 fn take<T: Element>(
     device: &Device,
@@ -243,22 +182,17 @@ fn take<T: Element>(
     checked: bool,
 ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
     let ((x, layout), (numbers, indices)) = (x, indices);
-    let axis = super::join::place(axis, layout.rank()).map_err(named)?;
+    let axis = super::join::place(axis, layout.rank()).map_err(Take::refused)?;
     let take = Take { dtype: T::DTYPE, index, axis, x: layout, indices, told, checked };
-    let target = Layout::row_major(take.extents()).map_err(named)?;
+    let target = Layout::row_major(take.extents()).map_err(Take::refused)?;
     let buffer = device.uninit::<T>(target.len())?;
     if checked && target.is_empty() && !take.indices.is_empty() {
         let result = Tensor::from_buffer(buffer, target.extents()).map_err(|rejected| rejected.error)?;
         return of_nothing(device, result, numbers, &take);
     }
     let reads: AnyIns<'_> = [x, numbers].into_iter().collect();
-    let back = |any: AnyBuffers| {
-        let (buffer,) = any.downcast::<DeviceBuffer<T>>()?;
-        let tensor = Tensor::from_buffer(buffer, target.extents());
-        tensor.map(|tensor| (tensor,)).map_err(|rejected| rejected.back.into_iter().map(Into::into).collect())
-    };
     let submitted = device.dispatch(take, reads, [buffer.into()].into_iter().collect());
-    submitted.map_err(Rejected::into_error)?.retype(back).map_err(|any: AnyBuffers| Error::from(any))
+    one_tensor(submitted.map_err(Rejected::into_error)?, target)
 }
 
 /// Slices without elements: their numbers are looked at all the same.
@@ -270,7 +204,7 @@ fn of_nothing<T: Element>(
 ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
     let slices = take.x.extents().get(take.axis).copied().unwrap_or(0);
     let numbers = AnyTensorRef::of(numbers, take.indices.clone());
-    within::checked(device, result, &numbers, (Numbers::Slices { axis: take.axis }, slices)).map_err(named)
+    within::checked(device, result, &numbers, (Numbers::Slices { axis: take.axis }, slices)).map_err(Take::refused)
 }
 
 type AnyRead<'a> = (crate::core::buffer::AnyIn<'a>, Layout);

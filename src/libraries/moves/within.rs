@@ -2,16 +2,15 @@
 //!
 //! The operation reads the numbers and leaves what it writes as it is: so the wait for a result says what was wrong with its numbers.
 
-use crate::core::buffer::{AnyBuffers, AnyIns, DeviceBuffer, Dyn};
+use crate::core::buffer::{AnyIns, DeviceBuffer};
 use crate::core::dispatch::PendingDispatch;
-use crate::core::element::{DType, Element};
-use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::{Cost, Spans, Verdict, Wire};
+use crate::core::element::Element;
+use crate::core::error::Rejected;
+use crate::core::op::Verdict;
 use crate::device::Device;
 use crate::device::tensor::{AnyTensorRef, Layout, Tensor};
-use crate::engines::cuda_enqueue::Enqueue;
-use crate::engines::op::{Op, Slices, SlicesMut};
-use serde::{Deserialize, Serialize};
+use crate::libraries::tensor_routine::one_tensor;
+use crate::libraries::tensor_routine::prelude::*;
 
 /// What the numbers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +21,7 @@ pub(in crate::libraries) enum Numbers {
     Labels { ignored: Option<i64> },
 }
 
-/// Checks numbers, which lie one after the other. All is plain data, and admitted by [`Op::check`], wherever it comes from.
+/// Checks numbers, which lie one after the other. All is plain data, and admitted by [`TensorRoutine::check`], wherever it comes from.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::libraries) struct Within {
     pub(super) index: DType,
@@ -33,8 +32,6 @@ pub(in crate::libraries) struct Within {
 }
 
 impl Within {
-    const OP: &'static str = "within";
-
     /// The number that is none, if elements of the type can be it.
     fn ignored(&self) -> Option<i64> {
         let Numbers::Labels { ignored } = self.numbers else { return None };
@@ -61,38 +58,22 @@ impl Within {
     }
 }
 
-impl Op for Within {
-    const NAME: &'static str = Within::OP;
+impl TensorRoutine for Within {
+    const NAME: &'static str = "within";
     const LIBRARY: &'static str = "copy";
-    type Reads = Dyn;
-    type Output = AnyBuffers;
+    const PREPARED: bool = false;
     /// 0, or the complement of the place of the first number that is out of range.
     type Raw = u64;
 
-    fn check(&self, reads: &Spans<Dyn>, writes: &Spans<Dyn>) -> Result<()> {
-        let ([numbers], [target]) = (&reads[..], &writes[..]) else {
-            return Err(Error::invalid(self.name(), format!("{} read and {} written", reads.len(), writes.len())));
-        };
-        if !matches!(self.index, DType::I32 | DType::I64 | DType::U32 | DType::U64) {
-            return Err(Error::invalid(self.name(), format!("{} is no type of a number", self.index)));
-        }
-        for (name, span, dtype) in [(self.name(), numbers, self.index), ("target", target, self.target)] {
-            if span.dtype() != dtype {
-                return Err(Error::invalid(name, format!("its elements are {}, not {dtype}", span.dtype())));
-            }
-        }
-        match numbers.overlaps(target) {
-            true => Err(Error::invalid("target", format!("it lies in the memory of `{}`", self.name()))),
-            false => Ok(()),
-        }
+    fn operands(&self) -> Operands<'_> {
+        Operands::new([Operand::any(self.name(), self.index)], [Operand::any("target", self.target)])
     }
 
-    fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
-        (crate::core::intern::types(&[self.index]), crate::core::intern::types(&[self.target]))
-    }
-
-    fn operand_name(&self, index: usize, read_count: usize) -> Option<String> {
-        Some(if index < read_count { self.name() } else { "target" }.to_owned())
+    fn check_data(&self) -> Result<()> {
+        match self.index {
+            DType::I32 | DType::I64 | DType::U32 | DType::U64 => Ok(()),
+            other => Err(Error::invalid(self.name(), format!("{other} is no type of a number"))),
+        }
     }
 
     fn cost(&self) -> Cost {
@@ -100,21 +81,13 @@ impl Op for Within {
     }
 
     #[cfg(feature = "host")]
-    fn host(&self, reads: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<u64> {
-        let lost = || Error::library("internal error: unchecked operands");
-        let numbers = reads.first().ok_or_else(lost)?;
-        match self.index {
-            DType::I32 => numbers.downcast().map(|all| self.first::<i32>(all)),
-            DType::U32 => numbers.downcast().map(|all| self.first::<u32>(all)),
-            DType::I64 => numbers.downcast().map(|all| self.first::<i64>(all)),
-            _ => numbers.downcast().map(|all| self.first::<u64>(all)),
-        }
-        .ok_or_else(lost)
-    }
-
-    #[cfg(not(feature = "host"))]
-    fn host(&self, _: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<u64> {
-        Err(Error::unsupported("this build has no host engine (feature `host`)"))
+    fn host(&self, operands: Checked<'_, '_>) -> Result<u64> {
+        Ok(match self.index {
+            DType::I32 => self.first::<i32>(operands.elements(0)?),
+            DType::U32 => self.first::<u32>(operands.elements(0)?),
+            DType::I64 => self.first::<i64>(operands.elements(0)?),
+            _ => self.first::<u64>(operands.elements(0)?),
+        })
     }
 
     #[cfg(feature = "cuda")]
@@ -144,15 +117,6 @@ impl Op for Within {
         unsafe { queue.launch(&KERNEL, c"within", LaunchDims::for_elements(numbers.len())?, &args) }
     }
 
-    #[cfg(not(feature = "cuda"))]
-    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no CUDA engine"))
-    }
-
-    fn wire() -> Option<Wire<Self>> {
-        Wire::plain()
-    }
-
     fn finish(&self, raw: u64) -> Result<()> {
         let what = match (raw, self.numbers) {
             (0, _) => return Ok(()),
@@ -165,6 +129,8 @@ impl Op for Within {
         Err(Error::invalid(self.name(), format!("number {} of them is {what}", !raw)))
     }
 }
+
+tensor_routines!(Within);
 
 /// A result whose wait tells the first of these numbers that is not below `end`.
 pub(in crate::libraries) fn checked<T: Element>(
@@ -180,9 +146,5 @@ pub(in crate::libraries) fn checked<T: Element>(
     let reads: AnyIns<'_> = [part].into_iter().collect();
     let within = Within { index: view.dtype(), target: T::DTYPE, numbers, end };
     let submitted = device.dispatch(within, reads, [buffer.into()].into_iter().collect());
-    let back = |any: AnyBuffers| {
-        let (buffer,) = any.downcast::<DeviceBuffer<T>>().map_err(Error::from)?;
-        Tensor::from(buffer).with_layout(layout).map(|tensor| (tensor,)).map_err(Error::from)
-    };
-    submitted.map_err(Rejected::into_error)?.retype(back)
+    one_tensor(submitted.map_err(Rejected::into_error)?, layout)
 }

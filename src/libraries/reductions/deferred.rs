@@ -1,7 +1,7 @@
 //! Reductions of expressions that are not computed yet.
 
 use super::axes::Axes;
-use super::front::{Call, submit, told};
+use super::front::{Call, submit};
 use super::kind::Reduction;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
@@ -9,6 +9,8 @@ use crate::core::error::Result;
 use crate::device::Device;
 use crate::device::tensor::Tensor;
 use crate::libraries::expressions::Deferred;
+use crate::libraries::reductions::op::Reduce;
+use crate::libraries::tensor_routine::TensorRoutine;
 
 impl<T: Element> Deferred<'_, T> {
     /// Computes the expression's elements and reduces them along axes, without storing them. Does not wait.
@@ -34,6 +36,6 @@ impl<T: Element> Deferred<'_, T> {
         let whole = self.whole();
         let formula = whole.recorded().map(|(recorded, _)| recorded);
         let call = Call { kind: kind.kind(), less: kind.less(), axes: &axes, formula, finish: None };
-        submit(device, call, whole.reads().map_err(told))
+        submit(device, call, whole.reads().map_err(Reduce::refused))
     }
 }

@@ -18,13 +18,9 @@ use crate::device::tensor::{ReadableTensor, Tensor};
 use crate::libraries::expressions::build::{Symbol, Symbols, sealed};
 use crate::libraries::expressions::formula::{Kept, Recorded, record};
 use crate::libraries::expressions::operands::{Inputs, Read};
+use crate::libraries::tensor_routine::TensorRoutine;
 use smallvec::SmallVec;
 use std::sync::OnceLock;
-
-/// The error of a call.
-pub(super) fn told(error: Error) -> Error {
-    error.in_op(Reduce::OP, Reduce::LIBRARY)
-}
 
 /// What is reduced, and how; compiled once for all types.
 pub(in crate::libraries) struct Call<'c> {
@@ -52,8 +48,8 @@ pub(in crate::libraries) fn submit<R: Element>(
     call: Call<'_>,
     reads: Result<SmallVec<[Read<'_>; 8]>>,
 ) -> Result<PendingDispatch<Tensor<R>>> {
-    let reads = reads.map_err(told)?;
-    let (reduce, planned) = operation(call, &reads).map_err(told)?;
+    let reads = reads.map_err(Reduce::refused)?;
+    let (reduce, planned) = operation(call, &reads).map_err(Reduce::refused)?;
     let layout = &planned.result;
     let buffer = device.uninit::<R>(layout.len())?;
     let ins: AnyIns<'_> = reads.iter().map(|(read, _)| *read).collect();
@@ -71,7 +67,7 @@ pub(in crate::libraries) fn submit_any(
     call: Call<'_>,
     reads: SmallVec<[Read<'_>; 8]>,
 ) -> Result<PendingDispatch<AnyBuffers>> {
-    let (reduce, planned) = operation(call, &reads).map_err(told)?;
+    let (reduce, planned) = operation(call, &reads).map_err(Reduce::refused)?;
     let (buffer, _) = device.uninit_any(reduce.shape.result_type(), planned.result.extents())?.into_parts();
     let ins: AnyIns<'_> = reads.iter().map(|(read, _)| *read).collect();
     Ok(device.dispatch(reduce, ins, [buffer].into_iter().collect())?)

@@ -3,7 +3,6 @@
 
 use super::op::Reduce;
 use crate::core::sync::Arc;
-use crate::engines::op::Op as _;
 use crate::engines::tape::{Fused, Link, Step};
 use crate::libraries::expressions::formula::Shared;
 use crate::libraries::expressions::fuse::{Computation, Joined, join};
@@ -21,6 +20,5 @@ pub(super) fn into_reduction(maker: &Step, user: &Step, link: &Link) -> Option<F
         scalars,
         finish_scalars: reduce.finish_scalars.clone(),
     };
-    joined.check(&reads, &spans.1).ok()?;
-    Some(Fused { step: Step::of(joined, (reads, spans.1)), origins })
+    Some(Fused { step: Step::checked(joined, (reads, spans.1)).ok()?, origins })
 }

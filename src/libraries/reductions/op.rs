@@ -2,21 +2,14 @@
 
 use super::recipe::Recipe;
 use super::shape::Shape;
-use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
-use crate::core::element::DType;
-use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, Retention, Spans, Wire};
 use crate::core::sync::Arc;
 use crate::device::tensor::Layout;
-use crate::engines::cuda_enqueue::Enqueue;
-use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
 use crate::engines::tape::Fuse;
 use crate::libraries::expressions::Scalar;
 use crate::libraries::expressions::low::Lane;
-use serde::{Deserialize, Serialize};
-use smallvec::SmallVec;
+use crate::libraries::tensor_routine::prelude::*;
 
-/// Reduces a formula of its operands. All is plain data, and admitted by [`Op::check`], wherever it comes from.
+/// Reduces a formula of its operands. All is plain data, and admitted by [`TensorRoutine::check`], wherever it comes from.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Reduce {
     #[serde(with = "super::shape")]
@@ -29,9 +22,6 @@ pub(super) struct Reduce {
 }
 
 impl Reduce {
-    pub(super) const OP: &'static str = "reduce";
-    pub(super) const LIBRARY: &'static str = "expressions";
-
     /// The number of elements of a result, less what it loses, in the type in which the kind takes it.
     pub(super) fn count_bits(&self, recipe: &Recipe) -> (Lane, u64) {
         let (axes, extents) = (self.shape.axes, self.shape.extents());
@@ -43,8 +33,22 @@ impl Reduce {
             _ => (Lane::F64, (count as f64).to_bits()),
         }
     }
+}
 
-    pub(super) fn check_data(&self) -> Result<()> {
+impl TensorRoutine for Reduce {
+    const NAME: &'static str = "reduce";
+    const LIBRARY: &'static str = "expressions";
+    const FUSE: Fuse = Fuse(Some(super::fuse::into_reduction));
+    const OUTLIVES_ENQUEUE: bool = false;
+    type Raw = ();
+
+    fn operands(&self) -> Operands<'_> {
+        let inputs = self.shape.formula.0.expr.inputs().iter().enumerate();
+        let output = Operand::any("output", self.shape.result_type());
+        Operands::new(inputs.map(|(k, dtype)| Operand::numbered("input", k, *dtype)), [output])
+    }
+
+    fn check_data(&self) -> Result<()> {
         self.shape.formula.0.expr.check_scalars("scalars", &self.scalars)?;
         if let Some(finish) = &self.shape.finish {
             finish.0.expr.check_scalars("finish", &self.finish_scalars)?;
@@ -52,7 +56,7 @@ impl Reduce {
         self.shape.check()
     }
 
-    pub(super) fn check_operands(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
+    fn check_operands(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
         let (shape, expr) = (&self.shape, &self.shape.formula.0.expr);
         let ([output], true) = (writes, reads.len() == shape.inputs.len()) else {
             let what = format!("{} read and {} written", reads.len(), writes.len());
@@ -78,29 +82,8 @@ impl Reduce {
         }
     }
 
-    /// Names the plans that it needs.
-    #[cfg(feature = "cuda")]
-    pub(super) fn plans(&self, plans: &mut Prepare<'_>) {
-        self.shape.levels().unwrap_or_default().iter().for_each(|level| plans.plan(&level.key));
-    }
-}
-
-impl Op for Reduce {
-    const NAME: &'static str = Reduce::OP;
-    const LIBRARY: &'static str = Reduce::LIBRARY;
-    const PREPARED: bool = true;
-    const FUSE: Fuse = Fuse(Some(super::fuse::into_reduction));
-    type Reads = Dyn;
-    type Output = AnyBuffers;
-    type Raw = ();
-
-    fn check(&self, reads: &Spans<Dyn>, writes: &Spans<Dyn>) -> Result<()> {
-        self.check_data()?;
-        self.check_operands(reads, writes)
-    }
-
-    fn overwrites(&self, writes: &Spans<Dyn>) -> bool {
-        writes.iter().all(|span| self.shape.output.len() == span.len() && self.shape.is_distinct())
+    fn overwrites_each(&self, writes: &[AnySpan], index: usize) -> bool {
+        writes.get(index).is_some_and(|span| self.shape.output.len() == span.len() && self.shape.is_distinct())
     }
 
     fn is_prompt(&self) -> bool {
@@ -108,15 +91,6 @@ impl Op for Reduce {
         const FEW: usize = 1 << 13;
         let len = self.shape.inputs.first().map_or(0, Layout::len).saturating_add(64 * self.shape.output.len());
         len.saturating_mul(self.shape.formula.0.expr.nodes().len() + 1) <= FEW
-    }
-
-    fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
-        let reads = self.shape.formula.0.expr.inputs();
-        (crate::core::intern::types(reads), crate::core::intern::types(&[self.shape.result_type()]))
-    }
-
-    fn operand_name(&self, index: usize, read_count: usize) -> Option<String> {
-        Some(if index < read_count { format!("input {index}") } else { "output".to_owned() })
     }
 
     fn cost(&self) -> Cost {
@@ -129,62 +103,26 @@ impl Op for Reduce {
     }
 
     #[cfg(feature = "host")]
-    fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<()> {
-        let outputs: SmallVec<[(*mut u8, usize); 1]> = writes.into_iter().map(|slice| slice.into_raw()).collect();
-        let inside = |layout: &Layout, len: usize| layout.reach().is_none_or(|(_, highest)| highest < len);
-        let fit = self.shape.inputs.len() == reads.len()
-            && self
-                .shape
-                .inputs
-                .iter()
-                .zip(&reads)
-                .all(|(l, slice)| inside(l, slice.bytes().len() / slice.dtype().size()));
-        // The check of the operation has said so already. What follows is sound only if it is true.
-        let (true, [(output, len)]) = (fit, &outputs[..]) else {
-            return Err(Error::library("internal error: unchecked layouts"));
-        };
-        if !inside(&self.shape.output, *len) || !self.shape.is_distinct() {
-            return Err(Error::library("internal error: unchecked layouts"));
-        }
+    fn host(&self, operands: Checked<'_, '_>) -> Result<()> {
         if self.shape.output.is_empty() {
             return Ok(());
         }
-        let inputs: SmallVec<[*const u8; 8]> = reads.iter().map(|slice| slice.bytes().as_ptr()).collect();
-        // SAFETY: the layouts lie inside the operands, whose memory is aligned for their types, and the elements of the output are
-        // distinct (above). The operand that is written is exclusively ours.
-        unsafe { super::host::run(self, &inputs, *output) }
-    }
-
-    #[cfg(not(feature = "host"))]
-    fn host(&self, _: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no host engine (feature `host`)"))
+        let (inputs, outputs) = operands.starts();
+        let output = *outputs.first().ok_or_else(missing)?;
+        // SAFETY: the operands were checked: the layouts lie inside them, they are aligned for their types, and the elements of the
+        // output are distinct. The operand that is written is exclusively ours.
+        unsafe { super::host::run(self, &inputs, output) }
     }
 
     #[cfg(feature = "cuda")]
-    fn prepare(&self, _: &Spans<Dyn>, _: &Spans<Dyn>, plans: &mut Prepare<'_>) {
-        self.plans(plans);
-    }
-
-    /// The device needs the kernels alone.
-    fn keeps(&mut self) -> Retention {
-        Retention::NOTHING
+    fn prepare(&self, _: &[AnySpan], _: &[AnySpan], plans: &mut Prepare<'_>) {
+        self.shape.levels().unwrap_or_default().iter().for_each(|level| plans.plan(&level.key));
     }
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         super::cuda::enqueue(self, queue)
     }
-
-    #[cfg(not(feature = "cuda"))]
-    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no CUDA engine (feature `cuda`)"))
-    }
-
-    fn wire() -> Option<Wire<Self>> {
-        Wire::plain()
-    }
-
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
-    }
 }
+
+tensor_routines!(Reduce);

@@ -5,7 +5,7 @@ use super::element::element;
 use super::kind::ReductionKind;
 use super::recipe::Recipe;
 use super::space::Space;
-use crate::core::cache::{Cache, Words};
+use crate::core::cache::{Memo, Words};
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::core::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use crate::libraries::expressions::operands::Read;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
 use std::hash::{BuildHasher, BuildHasherDefault};
-use std::sync::{LazyLock, OnceLock};
+use std::sync::OnceLock;
 
 /// What is reduced along which axes, which [`check`](Self::check) admits.
 #[derive(Debug, Serialize, Deserialize)]
@@ -237,11 +237,7 @@ pub(super) struct Planned {
     pub(super) result: Layout,
 }
 
-/// How many calls the process remembers.
-const MOST: usize = 256;
-
-type Known = Cache<u64, Arc<Planned>, BuildHasherDefault<Words>>;
-static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(|| Mutex::new(Cache::new(MOST, MOST)));
+static KNOWN: Memo<Arc<Planned>> = Memo::new();
 
 fn threads_from() -> usize {
     #[cfg(feature = "cuda")]
@@ -272,15 +268,14 @@ impl Planned {
             let of_shape = (shape.kind, &shape.formula, &shape.finish, shape.axes, planned.keeps, planned.threads_from);
             of_shape == words && planned.given.iter().eq(given())
         };
-        if let Some(known) = KNOWN.lock().get(&hash).filter(|planned| is_it(planned)) {
-            return Ok(known.clone());
+        if let Some(known) = KNOWN.get(&hash, |planned| is_it(planned)) {
+            return Ok(known);
         }
         let given: SmallVec<[Layout; 2]> = given().cloned().collect();
         let (inputs, output, result) = layouts(&given, axes, keeps)?;
         let shape = Shape { kind: asked.kind, formula, finish, inputs, axes, output, found: Found::default() };
         let planned = Arc::new(Planned { given, keeps, threads_from, shape: Arc::new(shape), result });
-        let out = KNOWN.lock().insert(hash, planned.clone(), 1);
-        drop(out);
+        KNOWN.keep(hash, planned.clone());
         Ok(planned)
     }
 }

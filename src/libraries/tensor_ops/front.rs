@@ -10,15 +10,16 @@ use super::path::{self, Path};
 use super::plan::Plan;
 use super::run::Run;
 use super::settings::{Backend, Settings};
-use crate::core::buffer::{AnyBuffers, AnyIn, DeviceBuffer};
+use crate::core::buffer::{AnyBuffers, AnyIn};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Result};
 use crate::core::sync::Arc;
 use crate::device::Device;
-use crate::device::tensor::{Tensor, TensorRef};
+use crate::device::tensor::{Layout, Tensor, TensorRef};
 use crate::libraries::blas::Math;
 use crate::libraries::expressions::operands::Read;
+use crate::libraries::tensor_routine::one_tensor;
 use smallvec::SmallVec;
 
 /// Contractions of tensors. See [the module](crate::tensor_ops).
@@ -71,12 +72,7 @@ pub(super) fn submit(
 pub(super) fn typed<T: Element>(
     (pending, extents): (PendingDispatch<AnyBuffers>, Vec<usize>),
 ) -> Result<PendingDispatch<Tensor<T>>> {
-    let back = |any: AnyBuffers| {
-        let (buffer,) = any.downcast::<DeviceBuffer<T>>()?;
-        let tensor = Tensor::from_buffer(buffer, extents);
-        tensor.map(|tensor| (tensor,)).map_err(|rejected| rejected.back.into_iter().map(Into::into).collect())
-    };
-    pending.retype(back).map_err(|any: AnyBuffers| Error::from(any))
+    one_tensor(pending, Layout::row_major(extents)?)
 }
 
 impl Einsum {

@@ -14,17 +14,16 @@ use super::path;
 use super::plan::Plan;
 use super::planner::{Planner, Target};
 use super::settings::{Backend, CuTensor, Settings, Ways};
-use crate::core::cache::{Cache, Words};
+use crate::core::cache::{Memo, Words};
 use crate::core::device_info::DeviceKind;
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
-use crate::core::sync::{Arc, Mutex};
+use crate::core::sync::Arc;
 use crate::device::Device;
 use crate::device::tensor::Layout;
 use crate::libraries::expressions::operands::Read;
 use smallvec::SmallVec;
 use std::hash::{BuildHasher, BuildHasherDefault};
-use std::sync::LazyLock;
 
 /// An expression as the caller has it.
 #[derive(Clone, Copy, Hash)]
@@ -89,17 +88,13 @@ struct Known {
     plan: Arc<Plan>,
 }
 
-/// How many calls the process remembers.
-const MOST: usize = 256;
-
-type All = Cache<u64, Known, BuildHasherDefault<Words>>;
-static KNOWN: LazyLock<Mutex<All>> = LazyLock::new(|| Mutex::new(Cache::new(MOST, MOST)));
+static KNOWN: Memo<Arc<Known>> = Memo::new();
 
 impl PlanRequest<'_> {
     /// The plan of a call, which an earlier one may have led to.
     pub(super) fn plan(&self, device: &Device) -> Result<Arc<Plan>> {
         let (hash, few) = self.key(device);
-        if let Some(known) = KNOWN.lock().get(&hash).filter(|known| self.is(known, &few)) {
+        if let Some(known) = KNOWN.get(&hash, |known| self.is(known, &few)) {
             return Ok(known.plan.clone());
         }
         let plan = Arc::new(self.fresh(device)?);
@@ -113,8 +108,7 @@ impl PlanRequest<'_> {
         let given = self.reads.iter().map(|(_, layout)| layout.clone()).collect();
         let written = self.written.as_ref().map(|written| written.layout.clone());
         let known = Known { spec: self.spec.kept(), few, written, given, plan };
-        let out = KNOWN.lock().insert(hash, known, 1);
-        drop(out);
+        KNOWN.keep(hash, Arc::new(known));
     }
 
     fn key(&self, device: &Device) -> (u64, Conditions) {

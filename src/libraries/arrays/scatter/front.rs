@@ -13,6 +13,7 @@ use crate::libraries::arrays::sort::sort_numbers;
 use crate::libraries::moves::Place;
 use crate::libraries::moves::within::{Numbers, checked};
 use crate::libraries::reductions::ReductionKind;
+use crate::libraries::tensor_routine::TensorRoutine;
 use serde::{Deserialize, Serialize};
 
 /// What becomes of an element that is there, and of several that come to one place: in their row-major order, one after the other.
@@ -43,10 +44,6 @@ impl Combine {
 }
 
 type Submitted<T> = Result<PendingDispatch<Tensor<T>, Verdict>, Rejected<Tensor<T>>>;
-
-fn told(error: Error) -> Error {
-    error.in_op(Put::OP, Put::LIBRARY)
-}
 
 /// What is read: sorted numbers, their places, and the elements without gaps.
 type Ready<T> = (Put, Tensor<i64>, Tensor<i64>, Option<Tensor<T>>);
@@ -87,20 +84,20 @@ fn submit<T: Element>(
         {
             let of = (Numbers::Slices { axis: 0 }, slots);
             let looked = checked(device, x, &AnyTensorRef::from(&numbers.view()), of);
-            return looked.map_err(|error| Rejected { error: told(error), back: None });
+            return looked.map_err(|error| Rejected { error: Put::refused(error), back: None });
         }
         places => places,
     };
     let ready = places.and_then(|places| ready(device, &x, places, updates, combine));
     let (put, numbers, order, dense) = match ready {
         Ok(ready) => ready,
-        Err(error) => return Err(Rejected::new(told(error), x)),
+        Err(error) => return Err(Rejected::new(Put::refused(error), x)),
     };
     let dense = dense.as_ref().map(Tensor::view);
     let operand = dense.as_ref().unwrap_or(updates).operand().map(|(part, _)| part.into());
     let operand = match operand {
         Ok(operand) => operand,
-        Err(error) => return Err(Rejected::new(told(error), x)),
+        Err(error) => return Err(Rejected::new(Put::refused(error), x)),
     };
     let extents = x.extents().to_vec();
     let tensor = |any: AnyBuffers| -> Result<Tensor<T>, AnyBuffers> {

@@ -1,15 +1,9 @@
 //! The operation: slices of a tensor that get elements, by sorted numbers of slices.
 
 use super::front::Combine;
-use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
-use crate::core::element::DType;
-use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, Spans, Wire};
-use crate::engines::cuda_enqueue::Enqueue;
-use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
-use serde::{Deserialize, Serialize};
+use crate::libraries::tensor_routine::prelude::*;
 
-/// Puts slices. All is plain data, and admitted by [`Op::check`], wherever it comes from. Reads the numbers of slices in order, their
+/// Puts slices. All is plain data, and admitted by [`TensorRoutine::check`], wherever it comes from. Reads the numbers of slices in order, their
 /// places before they were sorted, and the slices of elements; updates the target. All of it lies without gaps.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::libraries::arrays) struct Put {
@@ -23,11 +17,23 @@ pub(in crate::libraries::arrays) struct Put {
     pub(super) count: usize,
 }
 
-impl Put {
-    pub(super) const OP: &'static str = "put";
-    pub(super) const LIBRARY: &'static str = "arrays";
+impl Put {}
 
-    pub(super) fn check_data(&self) -> Result<()> {
+impl TensorRoutine for Put {
+    const NAME: &'static str = "put";
+    const LIBRARY: &'static str = "arrays";
+    /// 0, or the complement of the place of the first number that is out of range.
+    type Raw = u64;
+
+    fn operands(&self) -> Operands<'_> {
+        let elements = |slices: usize| slices.checked_mul(self.width).unwrap_or(usize::MAX);
+        let numbers = |name| Operand::exactly(name, DType::I64, self.count);
+        let updates = Operand::exactly("updates", self.dtype, elements(self.count));
+        let target = Operand::exactly("x", self.dtype, elements(self.slots));
+        Operands::new([numbers("numbers"), numbers("places"), updates], [target])
+    }
+
+    fn check_data(&self) -> Result<()> {
         let adds = self.combine != Combine::Replace;
         if adds && (self.dtype.is_complex() || self.dtype == DType::Bool) {
             let what = format!("{:?} of {} is not there: replace, or cast the elements", self.combine, self.dtype);
@@ -36,86 +42,21 @@ impl Put {
         Ok(())
     }
 
-    fn check_operands(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
-        let ([keys, places, updates], [target]) = (reads, writes) else {
-            return Err(Error::invalid("updates", format!("{} read and {} written", reads.len(), writes.len())));
-        };
-        let wanted = [
-            ("numbers", keys, DType::I64, Some(self.count)),
-            ("places", places, DType::I64, Some(self.count)),
-            ("updates", updates, self.dtype, self.count.checked_mul(self.width)),
-            ("x", target, self.dtype, self.slots.checked_mul(self.width)),
-        ];
-        for (name, span, dtype, len) in wanted {
-            if span.dtype() != dtype || Some(span.len()) != len {
-                let what = format!("{} elements of {}, not {len:?} of {dtype}", span.len(), span.dtype());
-                return Err(Error::invalid(name, what));
-            }
-        }
-        match reads.iter().any(|read| read.overlaps(target)) {
-            true => Err(Error::invalid("x", "it lies in the memory of an operand that is read")),
-            false => Ok(()),
-        }
-    }
-}
-
-impl Op for Put {
-    const NAME: &'static str = Put::OP;
-    const LIBRARY: &'static str = Put::LIBRARY;
-    const PREPARED: bool = true;
-    type Reads = Dyn;
-    type Output = AnyBuffers;
-    /// 0, or the complement of the place of the first number that is out of range.
-    type Raw = u64;
-
-    fn check(&self, reads: &Spans<Dyn>, writes: &Spans<Dyn>) -> Result<()> {
-        self.check_data()?;
-        self.check_operands(reads, writes)
-    }
-
-    fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
-        let reads = [DType::I64, DType::I64, self.dtype];
-        (crate::core::intern::types(&reads), crate::core::intern::types(&[self.dtype]))
-    }
-
-    fn operand_name(&self, index: usize, _: usize) -> Option<String> {
-        ["numbers", "places", "updates", "x"].get(index).map(|name| (*name).to_owned())
-    }
-
     fn cost(&self) -> Cost {
         let row = (self.width as u64).saturating_mul(3 * self.dtype.size() as u64).saturating_add(16);
         Cost { flops: 0, bytes: row.saturating_mul(self.count as u64) }
     }
 
     #[cfg(feature = "host")]
-    fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<u64> {
-        let missing = || Error::library("internal error: an operand is missing");
-        let mut reads = reads.into_iter();
-        let mut numbers = || reads.next().and_then(|slice| slice.downcast::<i64>()).ok_or_else(missing);
-        let (keys, places) = (numbers()?, numbers()?);
-        let updates = reads.next().ok_or_else(missing)?;
-        let (target, len) = writes.into_iter().next().ok_or_else(missing)?.into_raw();
-        let size = self.dtype.size();
-        let all = |n: usize| n.checked_mul(self.width);
-        let fit = keys.len() == self.count
-            && places.len() == self.count
-            && all(self.count).and_then(|n| n.checked_mul(size)) == Some(updates.bytes().len())
-            && all(self.slots) == Some(len);
-        // The check of the operation has said so already. What follows is sound only if it is true.
-        if !fit {
-            return Err(Error::library("internal error: unchecked sizes"));
-        }
-        // SAFETY: the operands have their sizes (above), and the target is exclusively ours.
-        unsafe { super::host::put(self, keys, places, updates.bytes().as_ptr(), target) }
-    }
-
-    #[cfg(not(feature = "host"))]
-    fn host(&self, _: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<u64> {
-        Err(Error::unsupported("this build has no host engine (feature `host`)"))
+    fn host(&self, operands: Checked<'_, '_>) -> Result<u64> {
+        let (keys, places) = (operands.elements(0)?, operands.elements(1)?);
+        let ([_, _, updates], [target]) = operands.places()?;
+        // SAFETY: the operands were checked: they have their sizes, and the target is exclusively ours.
+        unsafe { super::host::put(self, keys, places, updates, target) }
     }
 
     #[cfg(feature = "cuda")]
-    fn prepare(&self, _: &Spans<Dyn>, _: &Spans<Dyn>, plans: &mut Prepare<'_>) {
+    fn prepare(&self, _: &[AnySpan], _: &[AnySpan], plans: &mut Prepare<'_>) {
         plans.plan(&super::kernel::Key::new(self));
     }
 
@@ -136,15 +77,6 @@ impl Op for Put {
         unsafe { loaded.launch(queue, blocks, &mut words) }
     }
 
-    #[cfg(not(feature = "cuda"))]
-    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no CUDA engine (feature `cuda`)"))
-    }
-
-    fn wire() -> Option<Wire<Self>> {
-        Wire::plain()
-    }
-
     fn finish(&self, raw: u64) -> Result<()> {
         match raw {
             0 => Ok(()),
@@ -152,3 +84,5 @@ impl Op for Put {
         }
     }
 }
+
+tensor_routines!(Put);

@@ -1,14 +1,8 @@
 //! The operation: for each value, how many elements of a sorted vector come before it, or how many values lie between its neighbours.
 
-use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
-use crate::core::element::DType;
-use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, Spans, Wire};
 use crate::device::tensor::{Layout, fused};
-use crate::engines::cuda_enqueue::Enqueue;
-use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
 use crate::libraries::arrays::sort::order::Order;
-use serde::{Deserialize, Serialize};
+use crate::libraries::tensor_routine::prelude::*;
 
 /// What is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +15,7 @@ pub(in crate::libraries::arrays) enum Answer {
     Numbers(usize),
 }
 
-/// Searches values. All is plain data, and admitted by [`Op::check`], wherever it comes from. What is written is row-major, `i64`.
+/// Searches values. All is plain data, and admitted by [`TensorRoutine::check`], wherever it comes from. What is written is row-major, `i64`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::libraries::arrays) struct Search {
     pub(super) dtype: DType,
@@ -34,7 +28,10 @@ pub(in crate::libraries::arrays) struct Search {
 }
 
 impl Search {
-    pub(super) const OP: &'static str = "searchsorted";
+    /// Whether it counts numbers, without a vector.
+    fn counts(&self) -> bool {
+        matches!(self.answer, Answer::Numbers(_))
+    }
 
     pub(super) fn order(&self) -> Result<Order> {
         let none = || Error::invalid("sorted", format!("elements of {} have no order", self.dtype));
@@ -54,60 +51,34 @@ impl Search {
             Answer::Numbers(bins) => Layout::row_major([bins.saturating_add(1)]),
         }
     }
+}
 
-    fn check_operands(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
-        let counted = matches!(self.answer, Answer::Numbers(_));
-        let (sorted, values, places) = match (reads, writes) {
-            ([sorted, values], [places]) if !counted => (Some(sorted), values, places),
-            ([values], [places]) if counted => (None, values, places),
-            _ => return Err(Error::invalid("values", format!("{} read and {} written", reads.len(), writes.len()))),
+impl TensorRoutine for Search {
+    const NAME: &'static str = "searchsorted";
+    const LIBRARY: &'static str = "arrays";
+    const OVERWRITES: bool = true;
+    type Raw = ();
+
+    fn operands(&self) -> Operands<'_> {
+        let len = match self.answer {
+            Answer::Places => self.values.len(),
+            Answer::Bins => self.sorted.len().saturating_sub(1),
+            Answer::Numbers(bins) => bins.saturating_add(1),
         };
+        let sorted = (!self.counts()).then(|| Operand::inside("sorted", self.dtype, &self.sorted));
+        let values = Operand::inside("values", self.dtype, &self.values);
+        Operands::new(sorted.into_iter().chain([values]), [Operand::exactly("places", DType::I64, len)])
+    }
+
+    fn check_data(&self) -> Result<()> {
         self.order()?;
-        if let Some(sorted) = sorted {
-            if self.sorted.rank() != 1 {
-                return Err(Error::invalid("sorted", format!("{} axes, but it is a vector", self.sorted.rank())));
-            }
-            self.sorted.check_operand("sorted", sorted, self.dtype)?;
+        if !self.counts() && self.sorted.rank() != 1 {
+            return Err(Error::invalid("sorted", format!("{} axes, but it is a vector", self.sorted.rank())));
         }
-        self.values.check_operand("values", values, self.dtype)?;
-        let output = self.output()?;
-        output.check_operand("places", places, DType::I64)?;
-        if output.len() != places.len() || reads.iter().any(|read| read.overlaps(places)) {
-            return Err(Error::invalid("places", "another number of elements, or in the memory of what is read"));
-        }
-        let is_number = matches!(self.dtype, DType::I32 | DType::I64 | DType::U32 | DType::U64);
-        if counted && !is_number {
+        if self.counts() && !matches!(self.dtype, DType::I32 | DType::I64 | DType::U32 | DType::U64) {
             return Err(Error::invalid("values", format!("numbers of {}", self.dtype)));
         }
         Ok(())
-    }
-}
-
-impl Op for Search {
-    const NAME: &'static str = Search::OP;
-    const LIBRARY: &'static str = "arrays";
-    const PREPARED: bool = true;
-    type Reads = Dyn;
-    type Output = AnyBuffers;
-    type Raw = ();
-
-    fn check(&self, reads: &Spans<Dyn>, writes: &Spans<Dyn>) -> Result<()> {
-        self.check_operands(reads, writes)
-    }
-
-    fn overwrites(&self, _: &Spans<Dyn>) -> bool {
-        true
-    }
-
-    fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
-        let read = [self.dtype; 2];
-        let read = if matches!(self.answer, Answer::Numbers(_)) { &read[..1] } else { &read };
-        (crate::core::intern::types(read), &[DType::I64])
-    }
-
-    fn operand_name(&self, index: usize, _: usize) -> Option<String> {
-        let first = usize::from(matches!(self.answer, Answer::Numbers(_)));
-        ["sorted", "values", "places"].get(first + index).map(|name| (*name).to_owned())
     }
 
     fn cost(&self) -> Cost {
@@ -116,29 +87,16 @@ impl Op for Search {
     }
 
     #[cfg(feature = "host")]
-    fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<()> {
-        let missing = || Error::library("internal error: an operand is missing");
+    fn host(&self, operands: Checked<'_, '_>) -> Result<()> {
+        let Checked { reads, writes, .. } = operands;
         let mut reads = reads.iter().map(|slice| slice.bytes());
-        let mut next = || reads.next().ok_or_else(missing);
-        let sorted = if matches!(self.answer, Answer::Numbers(_)) { &[] } else { next()? };
-        let values = next()?;
+        let sorted = if self.counts() { &[] } else { reads.next().ok_or_else(missing)? };
         let places = writes.into_iter().next().and_then(|slice| slice.downcast::<i64>()).ok_or_else(missing)?;
-        let inside = |layout: &Layout, bytes: &[u8]| layout.is_inside(bytes.len() / self.dtype.size());
-        let is_vector =
-            matches!(self.answer, Answer::Numbers(_)) || self.sorted.rank() == 1 && inside(&self.sorted, sorted);
-        if !is_vector || !inside(&self.values, values) || places.len() != self.output()?.len() {
-            return Err(Error::library("internal error: unchecked layouts"));
-        }
-        super::host::answer(self, (sorted, values), places)
-    }
-
-    #[cfg(not(feature = "host"))]
-    fn host(&self, _: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no host engine (feature `host`)"))
+        super::host::answer(self, (sorted, reads.next().ok_or_else(missing)?), places)
     }
 
     #[cfg(feature = "cuda")]
-    fn prepare(&self, _: &Spans<Dyn>, _: &Spans<Dyn>, plans: &mut Prepare<'_>) {
+    fn prepare(&self, _: &[AnySpan], _: &[AnySpan], plans: &mut Prepare<'_>) {
         if let Ok(Some((key, ..))) = super::kernel::launch(self, [0; 3]) {
             plans.plan(&key);
         }
@@ -157,17 +115,6 @@ impl Op for Search {
         // SAFETY: the words are the kernel's; it reads what the layouts reach, which lies inside the operands, and writes each place.
         unsafe { loaded.launch(queue, (grid, crate::libraries::kernel::BLOCK), &mut words) }
     }
-
-    #[cfg(not(feature = "cuda"))]
-    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no CUDA engine (feature `cuda`)"))
-    }
-
-    fn wire() -> Option<Wire<Self>> {
-        Wire::plain()
-    }
-
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
-    }
 }
+
+tensor_routines!(Search);

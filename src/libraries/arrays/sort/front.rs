@@ -11,6 +11,7 @@ use crate::device::Device;
 use crate::device::tensor::{Layout, ReadableTensor, Tensor, TensorRef};
 use crate::libraries::expressions::build::{Symbol, sealed::Outputs};
 use crate::libraries::expressions::operands::Read;
+use crate::libraries::tensor_routine::TensorRoutine;
 use half::{bf16, f16};
 
 /// An element whose values have an order: all but complex numbers. A NaN comes last in both directions; zeros of either sign are
@@ -68,10 +69,6 @@ impl From<isize> for By {
     }
 }
 
-fn told(error: Error) -> Error {
-    error.in_op(Sort::OP, Sort::LIBRARY)
-}
-
 /// Compiled once for each tuple of results.
 fn submit<O: Outputs>(
     device: &Device,
@@ -83,7 +80,7 @@ fn submit<O: Outputs>(
     let rank = layout.rank();
     let axis = if by.axis < 0 { rank.checked_sub(by.axis.unsigned_abs()) } else { Some(by.axis.unsigned_abs()) };
     let missing = || Error::invalid("axis", format!("axis {}, but there are {rank} axes", by.axis));
-    let axis = axis.filter(|axis| *axis < rank).ok_or_else(missing).map_err(told)?;
+    let axis = axis.filter(|axis| *axis < rank).ok_or_else(missing).map_err(Sort::refused)?;
     let keep = k.unwrap_or_else(|| layout.extents().get(axis).copied().unwrap_or(0));
     let sort = Sort { dtype, axis, x: layout, keep, descending: by.descending, values, indices, bytes: None };
     run::<O>(device, sort, x)
@@ -104,8 +101,8 @@ pub(in crate::libraries::arrays) fn sort_numbers(
 }
 
 fn run<O: Outputs>(device: &Device, sort: Sort, x: AnyIn<'_>) -> Result<PendingDispatch<O::Tensors>> {
-    sort.check_data().map_err(told)?;
-    let output = sort.output().map_err(told)?;
+    sort.check_data().map_err(Sort::refused)?;
+    let output = sort.output().map_err(Sort::refused)?;
     let mut written = AnyBuffers::default();
     for dtype in [sort.values.then_some(sort.dtype), sort.indices.then_some(DType::I64)].into_iter().flatten() {
         written.push(buffer(device, dtype, &output)?);

@@ -1,7 +1,7 @@
 //! What is called, without its types: the sizes, and where everything lies.
 
 use super::laid::heads_last;
-use super::laid::{Laid, copied, four, laid, packed, placed};
+use super::laid::{copied, four, laid, packed, placed};
 use super::scene::{Rows, Scene};
 use super::spec::{Attention, Corner};
 use crate::core::element::DType;
@@ -9,6 +9,7 @@ use crate::core::error::{Error, Result};
 use crate::device::Device;
 use crate::device::tensor::{AnyTensorRef, TensorRef};
 use crate::libraries::dnn::DnnElement;
+use crate::libraries::dnn::maybe_copied::MaybeCopied;
 use crate::libraries::expressions::Overflow;
 #[cfg(feature = "rng")]
 use crate::libraries::rng::Stream;
@@ -125,7 +126,7 @@ impl<'a> Call<'a> {
     }
 
     /// The bias where it is read: as it lies, or `None` for a copy in row-major order; and its distances.
-    fn bias(&self, scene: &Scene) -> Result<Option<(AnyTensorRef<'a>, Option<Laid<'a>>, Rows)>> {
+    fn bias(&self, scene: &Scene) -> Result<Option<(AnyTensorRef<'a>, Option<MaybeCopied<'a>>, Rows)>> {
         let Some(bias) = &self.bias else { return Ok(None) };
         let wide = bias.broadcast(scene.extents_of_scores()).map_err(|error| match error {
             Error::InvalidArgument { reason, .. } => Error::invalid("bias", reason),
@@ -138,14 +139,18 @@ impl<'a> Call<'a> {
         Ok(Some(match (steps.as_deref(), scene.keys <= 1 || last == 1) {
             (Some([b, h, s]), true) => {
                 let one = |n: usize, step: usize| if n > 1 { step } else { 0 };
-                (wide, Some(Laid::Own(part)), [one(scene.batch, *b), one(scene.heads, *h), one(scene.queries, *s)])
+                (
+                    wide,
+                    Some(MaybeCopied::Own(part)),
+                    [one(scene.batch, *b), one(scene.heads, *h), one(scene.queries, *s)],
+                )
             }
             _ => (wide, None, packed(scene.extents_of_scores(), false)),
         }))
     }
 
     /// Bias, mask, sink, pages and lengths, where they lie; sets what the sizes say of them.
-    pub(super) fn others(&self, device: &Device, scene: &mut Scene) -> Result<Vec<Laid<'a>>> {
+    pub(super) fn others(&self, device: &Device, scene: &mut Scene) -> Result<Vec<MaybeCopied<'a>>> {
         let mut all = Vec::new();
         if let Some((wide, own, rows)) = self.bias(scene)? {
             scene.bias = Some(rows);
@@ -156,7 +161,12 @@ impl<'a> Call<'a> {
         }
         #[cfg(feature = "rng")]
         if let Some(dropout) = self.dropout.filter(|_| scene.dropout.is_some()) {
-            all.push(Laid::Copied(super::dropout::mask(device, dropout, scene.dtype, scene.extents_of_scores())?));
+            all.push(MaybeCopied::Copied(super::dropout::mask(
+                device,
+                dropout,
+                scene.dtype,
+                scene.extents_of_scores(),
+            )?));
         }
         if let Some(sink) = self.sink.as_ref().filter(|_| scene.sink) {
             all.push(self.sink_of(device, sink, scene)?);
@@ -169,27 +179,21 @@ impl<'a> Call<'a> {
                 let what = format!("extents {:?} where {:?} are needed", lengths.extents(), [scene.batch]);
                 return Err(Error::invalid(name, what));
             }
-            let is_dense = scene.batch <= 1 || lengths.layout().strides() == [1];
-            all.push(match is_dense {
-                true => Laid::Own(lengths.operand()?.0),
-                false => Laid::Copied(device.contiguous_any(lengths)?),
-            });
+            all.push(MaybeCopied::contiguous(device, lengths)?);
         }
         Ok(all)
     }
 
     /// The sink in the type of sums, which the library wants.
-    fn sink_of(&self, device: &Device, sink: &AnyTensorRef<'a>, scene: &Scene) -> Result<Laid<'a>> {
+    fn sink_of(&self, device: &Device, sink: &AnyTensorRef<'a>, scene: &Scene) -> Result<MaybeCopied<'a>> {
         if sink.extents() != [scene.heads] {
             let what = format!("extents {:?} where {:?} are needed", sink.extents(), [scene.heads]);
             return Err(Error::invalid("sink", what));
         }
-        let is_dense = scene.heads <= 1 || sink.layout().strides() == [1];
-        Ok(match (scene.dtype == scene.sums(), is_dense) {
-            (true, true) => Laid::Own(sink.operand()?.0),
-            (true, false) => Laid::Copied(device.contiguous_any(sink)?),
-            (false, _) => Laid::Copied(device.cast_any(sink, scene.sums(), Overflow::Saturate)?),
-        })
+        match scene.dtype == scene.sums() {
+            true => MaybeCopied::contiguous(device, sink),
+            false => Ok(MaybeCopied::Copied(device.cast_any(sink, scene.sums(), Overflow::Saturate)?)),
+        }
     }
 
     /// Only the sizes and distances, for a plan: `gradients`, of a backward pass for a result as the forward pass gives it.
@@ -217,7 +221,7 @@ impl<'a> Call<'a> {
         scene: &mut Scene,
         [q, k, v]: [&AnyTensorRef<'a>; 3],
         dense: bool,
-    ) -> Result<[Laid<'a>; 3]> {
+    ) -> Result<[MaybeCopied<'a>; 3]> {
         let (q_part, k_part, v_part);
         (q_part, scene.of_q) = laid(device, q, dense)?;
         (k_part, scene.of_k) = laid(device, k, dense)?;
@@ -226,7 +230,12 @@ impl<'a> Call<'a> {
     }
 
     /// The result as a backward pass reads it.
-    pub(super) fn result(&self, device: &Device, scene: &Scene, o: &AnyTensorRef<'a>) -> Result<(Laid<'a>, Rows)> {
+    pub(super) fn result(
+        &self,
+        device: &Device,
+        scene: &Scene,
+        o: &AnyTensorRef<'a>,
+    ) -> Result<(MaybeCopied<'a>, Rows)> {
         match scene.dropout.map(f64::from_bits) {
             #[cfg(feature = "rng")]
             Some(probability) => super::dropout::unscaled(device, o, probability),

@@ -1,6 +1,6 @@
 //! Dropout of weights: the mask of those that are kept.
 
-use super::laid::{Laid, four, heads_last, layout_of, lost, packed};
+use super::laid::{four, heads_last, layout_of, packed};
 use super::scene::Rows;
 use super::spec::Attention;
 use crate::core::element::DType;
@@ -9,9 +9,11 @@ use crate::core::error::Result;
 use crate::device::Device;
 use crate::device::tensor::{AnyTensor, AnyTensorRef, Layout};
 use crate::libraries::dnn::formulas::{cast, either, formula};
+use crate::libraries::dnn::maybe_copied::MaybeCopied;
 use crate::libraries::expressions::front::made_any;
 use crate::libraries::expressions::{constant, random};
 use crate::libraries::rng::Stream;
+use crate::libraries::tensor_routine::missing;
 
 impl<T: Element> Attention<'_, T> {
     /// Weights become zero with a probability, else `weight / (1 - probability)`, by numbers of a stream of Philox: those that
@@ -41,13 +43,13 @@ pub(super) fn mask(
     let layout = Layout::row_major(scores)?;
     let buffers = [device.uninit_any(dtype, scores)?.into_parts().0].into_iter().collect();
     let made = made_any(device, kept, &[], buffers, &layout)?.into_output();
-    let buffer = made.into_iter().next().ok_or_else(lost)?;
+    let buffer = made.into_iter().next().ok_or_else(missing)?;
     Ok(AnyTensor::from_buffer(buffer, layout)?)
 }
 
 /// What is given for a result in a backward pass: the result over the factor of kept weights, in the order of its axes. The library takes
 /// the mean slope of a row from it, and multiplies by that factor later.
-pub(super) fn unscaled<'a>(device: &Device, o: &AnyTensorRef<'a>, probability: f64) -> Result<(Laid<'a>, Rows)> {
+pub(super) fn unscaled<'a>(device: &Device, o: &AnyTensorRef<'a>, probability: f64) -> Result<(MaybeCopied<'a>, Rows)> {
     let (part, from) = o.operand()?;
     let extents = four("o", from.extents())?;
     let rows = packed(extents, heads_last(&from));
@@ -57,6 +59,6 @@ pub(super) fn unscaled<'a>(device: &Device, o: &AnyTensorRef<'a>, probability: f
         formula(&[dtype], |inputs| inputs.iter().map(|x| cast(cast(*x, wide) * (1.0 - probability), dtype)).collect())?;
     let buffers = [device.uninit_any(dtype, extents)?.into_parts().0].into_iter().collect();
     let made = made_any(device, scaled, &[(part, from)], buffers, &layout)?.into_output();
-    let buffer = made.into_iter().next().ok_or_else(lost)?;
-    Ok((Laid::Copied(AnyTensor::from_buffer(buffer, layout)?), rows))
+    let buffer = made.into_iter().next().ok_or_else(missing)?;
+    Ok((MaybeCopied::Copied(AnyTensor::from_buffer(buffer, layout)?), rows))
 }

@@ -3,8 +3,8 @@
 use super::super::{Dnn, DnnElement};
 use super::call::{Call, any};
 use super::gradient::AttendBackward;
-use super::laid::{Laid, copied, heads_last, laid, layout_of, packed};
-use super::op::{Attend, LIBRARY};
+use super::laid::{copied, heads_last, laid, layout_of, packed};
+use super::op::Attend;
 use super::scene::Scene;
 use super::spec::Attention;
 use crate::core::buffer::{AnyBuffers, AnyIns, DeviceBuffer};
@@ -12,10 +12,8 @@ use crate::core::dispatch::PendingDispatch;
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::Device;
 use crate::device::tensor::{AnyTensorRef, Layout, ReadableTensor, Tensor, TensorRef};
-
-pub(super) fn told(op: &'static str) -> impl Fn(Error) -> Error {
-    move |error| error.in_op(op, LIBRARY)
-}
+use crate::libraries::dnn::maybe_copied::MaybeCopied;
+use crate::libraries::tensor_routine::{TensorRoutine, one_tensor};
 
 /// What a pass needs a plan for: a forward pass with or without the logarithms of the sums, or `None` for the gradients.
 pub(in super::super) fn planned<T: DnnElement>(
@@ -24,8 +22,11 @@ pub(in super::super) fn planned<T: DnnElement>(
     stats: Option<bool>,
 ) -> Result<Scene> {
     let scene = Call::new(spec).planned([&any(&q), &any(&k), &any(&v)], stats.is_none());
-    let op = if stats.is_some() { Attend::OP } else { AttendBackward::OP };
-    scene.map(|scene| Scene { stats: stats.unwrap_or(true), ..scene }).map_err(told(op))
+    scene.map(|scene| Scene { stats: stats.unwrap_or(true), ..scene }).map_err(if stats.is_some() {
+        Attend::refused
+    } else {
+        AttendBackward::refused
+    })
 }
 
 /// Submits the forward pass. Returns the layout of the result, too.
@@ -47,7 +48,7 @@ fn attend<'a>(
     if stats {
         writes.push(device.uninit_any(scene.sums(), [scene.rows()])?.into_parts().0);
     }
-    let ins: AnyIns<'_> = all.iter().chain(&others).map(Laid::part).collect();
+    let ins: AnyIns<'_> = all.iter().chain(&others).map(MaybeCopied::part).collect();
     Ok((device.dispatch(Attend(scene), ins, writes).map_err(Rejected::into_error)?, layout))
 }
 
@@ -90,11 +91,8 @@ impl Dnn {
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (q, k, v) = (q.into(), k.into(), v.into());
         let submitted = attend(&self.device, &Call::new(spec), [&any(&q), &any(&k), &any(&v)], false);
-        let (pending, layout) = submitted.map_err(told(Attend::OP))?;
-        pending.retype(|all: AnyBuffers| -> Result<_> {
-            let (o,) = all.downcast::<DeviceBuffer<T>>().map_err(Error::from)?;
-            Ok((Tensor::from(o).with_layout(layout)?,))
-        })
+        let (pending, layout) = submitted.map_err(Attend::refused)?;
+        one_tensor(pending, layout)
     }
 
     /// As [`attend`](Self::attend), with what [`attend_gradients`](Self::attend_gradients) needs: for each batch, head and query the
@@ -112,7 +110,7 @@ impl Dnn {
     ) -> Result<PendingDispatch<Attended<T>>> {
         let (q, k, v) = (q.into(), k.into(), v.into());
         let submitted = attend(&self.device, &Call::new(spec), [&any(&q), &any(&k), &any(&v)], true);
-        let (pending, layout) = submitted.map_err(told(Attend::OP))?;
+        let (pending, layout) = submitted.map_err(Attend::refused)?;
         let rows = layout.extents().get(..3).unwrap_or_default().to_vec();
         pending.retype(|all: AnyBuffers| -> Result<_> {
             let (o, sums) = all.downcast::<(DeviceBuffer<T>, DeviceBuffer<T::Sum>)>().map_err(Error::from)?;
@@ -145,7 +143,7 @@ impl Dnn {
         let (q, k, v, o, dy, sums) = (q.into(), k.into(), v.into(), o.into(), dy.into(), log_sums.into());
         let reads = [any(&q), any(&k), any(&v), any(&o), any(&dy), any(&sums)];
         let submitted = gradients(&self.device, &Call::new(spec), &reads);
-        let (pending, [of_q, of_k, of_v]) = submitted.map_err(told(AttendBackward::OP))?;
+        let (pending, [of_q, of_k, of_v]) = submitted.map_err(AttendBackward::refused)?;
         pending.retype(|all: AnyBuffers| -> Result<_> {
             let (dq, dk, dv) =
                 all.downcast::<(DeviceBuffer<T>, DeviceBuffer<T>, DeviceBuffer<T>)>().map_err(Error::from)?;
@@ -181,10 +179,7 @@ fn gradients(
     let (dy_part, of_dy) = laid(device, dy, true)?;
     // The library wants both to lie alike.
     let dy_part = if of_dy == of_o { dy_part } else { copied(device, dy, heads_last(&layout_of(extents, of_o)?))?.0 };
-    let sums_part = match sums.layout().is_row_major() {
-        true => Laid::Own(sums.operand()?.0),
-        false => Laid::Copied(device.contiguous_any(sums)?),
-    };
+    let sums_part = MaybeCopied::contiguous(device, sums)?;
     let others = call.others(device, &mut scene)?;
     let layouts = [
         layout_of(scene.extents_of_q(), scene.of_q)?,
@@ -196,6 +191,6 @@ fn gradients(
         writes.push(device.uninit_any(scene.dtype, [layout.len()])?.into_parts().0);
     }
     let all = [q_part, k_part, v_part, o_part, dy_part, sums_part];
-    let ins: AnyIns<'_> = all.iter().chain(&others).map(Laid::part).collect();
+    let ins: AnyIns<'_> = all.iter().chain(&others).map(MaybeCopied::part).collect();
     Ok((device.dispatch(AttendBackward(scene), ins, writes).map_err(Rejected::into_error)?, layouts))
 }

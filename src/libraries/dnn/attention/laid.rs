@@ -1,26 +1,11 @@
 //! Operands as a library takes them: rows of neighbours, at distances that it knows.
 
 use super::scene::Rows;
-use crate::core::buffer::AnyIn;
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::device::Device;
-use crate::device::tensor::{AnyTensor, AnyTensorRef, Layout};
-
-/// An operand whose rows are contiguous: itself, or a copy.
-pub(super) enum Laid<'a> {
-    Own(AnyIn<'a>),
-    Copied(AnyTensor),
-}
-
-impl Laid<'_> {
-    pub(super) fn part(&self) -> AnyIn<'_> {
-        match self {
-            Laid::Own(part) => *part,
-            Laid::Copied(tensor) => tensor.buffer().as_in(),
-        }
-    }
-}
+use crate::device::tensor::{AnyTensorRef, Layout};
+use crate::libraries::dnn::maybe_copied::MaybeCopied;
 
 /// Elements that rows begin at multiples of, where a library reads them: 16 bytes.
 pub(super) fn granule(dtype: DType) -> usize {
@@ -71,20 +56,18 @@ pub(super) fn placed(dtype: DType, layout: &Layout, dense: bool) -> Result<(Rows
 }
 
 /// An operand as a library takes it.
-pub(super) fn laid<'a>(device: &Device, view: &AnyTensorRef<'a>, dense: bool) -> Result<(Laid<'a>, Rows)> {
+pub(super) fn laid<'a>(device: &Device, view: &AnyTensorRef<'a>, dense: bool) -> Result<(MaybeCopied<'a>, Rows)> {
     let (part, layout) = view.operand()?;
     match placed(view.dtype(), &layout, dense)? {
-        (rows, true) => Ok((Laid::Own(part), rows)),
+        (rows, true) => Ok((MaybeCopied::Own(part), rows)),
         (_, false) => copied(device, view, heads_last(&layout)),
     }
 }
 
-pub(super) fn copied<'a>(device: &Device, view: &AnyTensorRef<'a>, last: bool) -> Result<(Laid<'a>, Rows)> {
+pub(super) fn copied<'a>(device: &Device, view: &AnyTensorRef<'a>, last: bool) -> Result<(MaybeCopied<'a>, Rows)> {
     let extents = four("operand", view.extents())?;
     let rows = packed(extents, last);
-    let tensor = device.uninit_any(view.dtype(), [view.layout().len()])?.into_parts().0;
-    let target = AnyTensor::from_buffer(tensor, layout_of(extents, rows)?)?;
-    Ok((Laid::Copied(device.assign_any(target, |all| Ok(all.clone()), view)?), rows))
+    Ok((MaybeCopied::copied(device, view, layout_of(extents, rows)?)?, rows))
 }
 
 pub(super) fn layout_of(extents: [usize; 4], [b, h, s]: Rows) -> Result<Layout> {
@@ -95,8 +78,4 @@ pub(super) fn layout_of(extents: [usize; 4], [b, h, s]: Rows) -> Result<Layout> 
 pub(super) fn four(name: &'static str, extents: &[usize]) -> Result<[usize; 4]> {
     <[usize; 4]>::try_from(extents)
         .map_err(|_| Error::invalid(name, format!("extents {extents:?}; batch, heads, places and width are needed")))
-}
-
-pub(super) fn lost() -> Error {
-    Error::library("internal error: unchecked operands")
 }

@@ -1,6 +1,5 @@
 //! Keys and values in pages: blocks of some places each, of which a table names those of each batch.
 
-use super::laid::Laid;
 use super::scene::Scene;
 use super::spec::Attention;
 use crate::core::element::{DType, Element};
@@ -8,8 +7,10 @@ use crate::core::error::{Error, Result};
 use crate::device::Device;
 use crate::device::tensor::{AnyTensor, AnyTensorRef, Layout, ReadableTensor};
 use crate::libraries::dnn::formulas::{Value, formula};
+use crate::libraries::dnn::maybe_copied::MaybeCopied;
 use crate::libraries::expressions::Symbol;
 use crate::libraries::expressions::front::made_any;
+use crate::libraries::tensor_routine::missing;
 use serde::{Deserialize, Serialize};
 
 /// Where the keys and values of batches are.
@@ -58,7 +59,7 @@ pub(super) fn pages(table: &AnyTensorRef<'_>, batch: usize, k: [usize; 4], lengt
 }
 
 /// The table, with numbers of blocks alone.
-pub(super) fn bounded(device: &Device, table: &AnyTensorRef<'_>, pages: Pages) -> Result<Laid<'static>> {
+pub(super) fn bounded(device: &Device, table: &AnyTensorRef<'_>, pages: Pages) -> Result<MaybeCopied<'static>> {
     let last = i32::try_from(pages.blocks.saturating_sub(1)).unwrap_or(i32::MAX);
     let clamped = formula(&[DType::I32], |inputs| {
         let bound = |x: &Value| {
@@ -71,8 +72,8 @@ pub(super) fn bounded(device: &Device, table: &AnyTensorRef<'_>, pages: Pages) -
     let made = Layout::row_major(table.extents())?;
     let buffers = [device.uninit_any(DType::I32, table.extents())?.into_parts().0].into_iter().collect();
     let made_of = made_any(device, clamped, &[(part, layout)], buffers, &made)?.into_output();
-    let buffer = made_of.into_iter().next().ok_or_else(super::laid::lost)?;
-    Ok(Laid::Copied(AnyTensor::from_buffer(buffer, made)?))
+    let buffer = made_of.into_iter().next().ok_or_else(missing)?;
+    Ok(MaybeCopied::Copied(AnyTensor::from_buffer(buffer, made)?))
 }
 
 impl Scene {

@@ -2,9 +2,9 @@
 
 use super::pages::Pages;
 use super::spec::Corner;
-use crate::core::buffer::AnySpan;
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
+use crate::libraries::tensor_routine::Operand;
 use serde::{Deserialize, Serialize};
 
 /// Where the rows of a tensor lie: the distances of batches, heads and places. The elements of a row are neighbours.
@@ -51,17 +51,14 @@ pub(in super::super) struct Scene {
     pub(in super::super) deterministic: bool,
 }
 
-/// An operand that an operation needs: its name and type, and how many elements; `None` if these are too many.
-pub(super) type Wanted = (&'static str, DType, Option<usize>);
-
-/// The elements from the first to the last one; `None` if they are too many.
-pub(super) fn reach(extents: [usize; 4], [b, h, s]: Rows) -> Option<usize> {
+/// The elements from the first to the last one; `usize::MAX`, which no buffer has, if they are too many.
+fn reach(extents: [usize; 4], [b, h, s]: Rows) -> usize {
     if extents.contains(&0) {
-        return Some(0);
+        return 0;
     }
     let [batch, heads, places, width] = extents;
     let steps = [(batch, b), (heads, h), (places, s)];
-    steps.into_iter().try_fold(width, |all, (n, step)| all.checked_add(n.checked_sub(1)?.checked_mul(step)?))
+    steps.into_iter().fold(width, |all, (n, step)| all.saturating_add((n - 1).saturating_mul(step)))
 }
 
 impl Scene {
@@ -99,7 +96,7 @@ impl Scene {
     /// The elements from the first to the last one of the queries; as many as are checked.
     #[cfg(feature = "cuda")]
     pub(in super::super) fn reach_of_q(&self) -> usize {
-        reach(self.extents_of_q(), self.of_q).unwrap_or(usize::MAX)
+        reach(self.extents_of_q(), self.of_q)
     }
 
     /// The heads of queries that one of keys serves.
@@ -177,49 +174,37 @@ impl Scene {
         }
     }
 
-    /// The operands that are read by a forward pass, with the lengths that they need.
-    pub(super) fn reads(&self) -> Vec<Wanted> {
-        let mut all = vec![
-            ("q", self.dtype, reach(self.extents_of_q(), self.of_q)),
-            ("k", self.dtype, reach(self.stored(self.extents_of_k()), self.of_k)),
-            ("v", self.dtype, reach(self.stored(self.extents_of_v()), self.of_v)),
+    /// Queries, keys and values, as a pass reads them.
+    pub(super) fn inputs(&self) -> [Operand<'_>; 3] {
+        let all = [
+            ("q", self.extents_of_q(), self.of_q),
+            ("k", self.stored(self.extents_of_k()), self.of_k),
+            ("v", self.stored(self.extents_of_v()), self.of_v),
         ];
-        all.extend(self.others());
-        all
+        all.map(|(name, extents, rows)| Operand::at_least(name, self.dtype, reach(extents, rows)))
+    }
+
+    /// The elements from the first to the last one of the result.
+    pub(super) fn reach_of_o(&self) -> usize {
+        reach(self.extents_of_o(), self.of_o)
+    }
+
+    /// The operations of so many for each score; a causal mask leaves half of them.
+    pub(super) fn flops(&self, of_score: u64) -> u64 {
+        let half = if self.causal.is_some() { 2 } else { 1 };
+        (self.rows() as u64).saturating_mul(self.keys as u64).saturating_mul(of_score) / half
     }
 
     /// Bias, mask, sink, pages and lengths, which both passes read last.
-    pub(super) fn others(&self) -> Vec<Wanted> {
-        let mut all = Vec::new();
-        if let Some(strides) = self.bias {
-            all.push(("bias", self.dtype, reach(self.extents_of_scores(), strides)));
-        }
-        if self.dropout.is_some() {
-            all.push(("dropout", self.dtype, self.extents_of_scores().into_iter().try_fold(1, usize::checked_mul)));
-        }
-        if self.sink {
-            all.push(("sink", self.sums(), Some(self.heads)));
-        }
-        if let Some(pages) = self.pages {
-            all.push(("pages", DType::I32, self.batch.checked_mul(pages.table)));
-        }
-        if self.lengths {
-            all.extend([
-                ("query_lengths", DType::I32, Some(self.batch)),
-                ("key_lengths", DType::I32, Some(self.batch)),
-            ]);
-        }
-        all
-    }
-}
-
-/// Checks an operand.
-pub(super) fn check_one(span: &AnySpan, (name, dtype, least): Wanted) -> Result<()> {
-    if span.dtype() != dtype {
-        return Err(Error::invalid(name, format!("its elements are {}, not {dtype}", span.dtype())));
-    }
-    match least.filter(|least| *least <= span.len()) {
-        Some(_) => Ok(()),
-        None => Err(Error::invalid(name, format!("{} elements, which are too few", span.len()))),
+    pub(super) fn others(&self) -> impl Iterator<Item = Operand<'_>> {
+        let least = Operand::at_least;
+        let bias = self.bias.map(|strides| least("bias", self.dtype, reach(self.extents_of_scores(), strides)));
+        let scores = self.extents_of_scores().into_iter().fold(1, usize::saturating_mul);
+        let dropout = self.dropout.map(|_| least("dropout", self.dtype, scores));
+        let sink = self.sink.then(|| least("sink", self.sums(), self.heads));
+        let table = |pages: Pages| least("pages", DType::I32, self.batch.saturating_mul(pages.table));
+        let lengths = ["query_lengths", "key_lengths"].map(|name| least(name, DType::I32, self.batch));
+        let lengths = lengths.into_iter().filter(|_| self.lengths);
+        [bias, dropout, sink, self.pages.map(table)].into_iter().flatten().chain(lengths)
     }
 }

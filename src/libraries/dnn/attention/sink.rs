@@ -1,7 +1,6 @@
 //! The gradient of the sink.
 
 use super::call::any;
-use super::front::told;
 use super::laid::four;
 use super::spec::Attention;
 use crate::core::dispatch::PendingDispatch;
@@ -69,7 +68,7 @@ impl Dnn {
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (o, dy, sums) = (o.into(), dy.into(), log_sums.into());
         let reads = sink_reads(spec.sink.as_ref().map(any), [any(&o), any(&dy), any(&sums)])
-            .map_err(told("attend_sink_gradient"))?;
+            .map_err(|error| error.in_op("attend_sink_gradient", "dnn"))?;
         let (own, wide) = (T::DTYPE, <T::Sum as crate::core::element::Element>::DTYPE);
         let finish = formula(&[wide], |sum| sum.iter().map(|sum| cast(*sum, own)).collect());
         let call = Call {

@@ -1,8 +1,9 @@
 //! The calls of a device.
 
 use super::super::{Dnn, DnnElement};
+use super::op::Convolve;
 use super::problem::{Direction, product, sizes};
-use super::run::{Call, Extra, run, told};
+use super::run::{Call, Extra, run};
 use super::spec::{Convolution, Spatial, spread};
 use crate::core::buffer::{AnyBuffers, DeviceBuffer};
 use crate::core::dispatch::PendingDispatch;
@@ -10,9 +11,10 @@ use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
-use crate::device::tensor::{AnyTensorRef, Layout, ReadableTensor, Tensor, TensorRef, WritableTensor};
+use crate::device::tensor::{AnyTensorRef, ReadableTensor, Tensor, TensorRef, WritableTensor};
 use crate::libraries::dnn::formulas::formula;
 use crate::libraries::reductions::{self, ReductionKind};
+use crate::libraries::tensor_routine::{TensorRoutine, one_tensor};
 
 /// What follows a convolution in the same pass: a residual that is added, then a bias for each filter, then the clipping at zero.
 ///
@@ -67,18 +69,10 @@ impl<'a, T: Element> Fused<'a, T> {
     }
 }
 
-/// The tensor of a result.
-fn typed<T: Element>((pending, layout): (PendingDispatch<AnyBuffers>, Layout)) -> Result<PendingDispatch<Tensor<T>>> {
-    let back = |any: AnyBuffers| -> Result<_, Error> {
-        let (buffer,) = any.downcast::<DeviceBuffer<T>>().map_err(Error::from)?;
-        Ok((Tensor::from(buffer).with_layout(layout)?,))
-    };
-    pending.retype(back)
-}
-
 impl Dnn {
     fn new_tensor<T: DnnElement>(&self, call: &Call<'_>) -> Result<PendingDispatch<Tensor<T>>> {
-        typed(run(&self.device, call, None).map_err(Rejected::into_error)?)
+        let (pending, layout) = run(&self.device, call, None).map_err(Rejected::into_error)?;
+        one_tensor(pending, layout)
     }
 
     /// The convolution of `x` by the filters `w`: a new tensor. Does not wait.
@@ -215,7 +209,7 @@ impl Dnn {
         dy: impl ReadableTensor<'y, T>,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let dy = dy.into();
-        sizes("dy", dy.extents()).map_err(told)?;
+        sizes("dy", dy.extents()).map_err(Convolve::refused)?;
         let axes: Vec<i32> = (0..dy.rank() as i32).filter(|axis| *axis != 1).collect();
         let read = dy.operand().map(|(read, layout)| [(read.into(), layout)].into_iter().collect());
         let itself = formula(&[T::DTYPE], <[_]>::to_vec);
@@ -249,7 +243,7 @@ impl Dnn {
         more: impl Spatial,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (x, w) = (x.into(), w.into());
-        let spatial = enlarged(conv, x.extents(), w.extents(), &more.extents()).map_err(told)?;
+        let spatial = enlarged(conv, x.extents(), w.extents(), &more.extents()).map_err(Convolve::refused)?;
         let mut call = Call::new(conv, Direction::Data, [any(&x), any(&w)]);
         (call.spatial, call.is_transposed) = (Some(spatial), true);
         self.new_tensor(&call)

@@ -1,9 +1,9 @@
 //! The order of a tensor's elements in memory: channels before the spatial axes, or after them; and copies into an order.
 
-use crate::core::buffer::AnyIn;
 use crate::core::error::{Error, Result};
 use crate::device::Device;
-use crate::device::tensor::{AnyTensor, AnyTensorRef, Layout};
+use crate::device::tensor::{AnyTensorRef, Layout};
+use crate::libraries::dnn::maybe_copied::MaybeCopied;
 use smallvec::{SmallVec, smallvec};
 
 /// The axis of a tensor of some rank that comes at a place, counted from the fastest. A number, not a list: each call asks for many.
@@ -67,30 +67,13 @@ pub(super) fn order(layout: &Layout) -> Option<bool> {
     }
 }
 
-/// An operand in an order: itself, or a copy.
-pub(super) enum Ordered<'a> {
-    Own(AnyIn<'a>),
-    Copied(AnyTensor),
-}
-
-impl Ordered<'_> {
-    pub(super) fn part(&self) -> AnyIn<'_> {
-        match self {
-            Ordered::Own(part) => *part,
-            Ordered::Copied(tensor) => tensor.buffer().as_in(),
-        }
-    }
-}
-
 /// The elements of a view one after the other, in an order.
-pub(super) fn ordered<'a>(device: &Device, view: &AnyTensorRef<'a>, last: bool) -> Result<Ordered<'a>> {
+pub(super) fn ordered<'a>(device: &Device, view: &AnyTensorRef<'a>, last: bool) -> Result<MaybeCopied<'a>> {
     let (part, layout) = view.operand()?;
     if is_packed(&layout, last) {
-        return Ok(Ordered::Own(part));
+        return Ok(MaybeCopied::Own(part));
     }
-    let (buffer, _) = device.uninit_any(view.dtype(), [layout.len()])?.into_parts();
-    let target = AnyTensor::from_buffer(buffer, packed(layout.extents(), last)?)?;
-    Ok(Ordered::Copied(device.assign_any(target, |all| Ok(all.clone()), view)?))
+    MaybeCopied::copied(device, view, packed(layout.extents(), last)?)
 }
 
 /// Whether a target can be written in an order.

@@ -1,9 +1,9 @@
 //! A call without its types: sizes, order, copies, and the operation.
 
 use super::op::Convolve;
-use super::order::{Ordered, check_target, order, ordered, packed};
+use super::order::{check_target, order, ordered, packed};
 use super::problem::{Direction, Problem, Sizes, sizes};
-use super::sizing::{Asked, Sizing};
+use super::sizing::{Known, Layouts, Sizing};
 use super::spec::Convolution;
 use crate::core::buffer::{AnyBuffer, AnyBuffers, AnyIns};
 use crate::core::dispatch::PendingDispatch;
@@ -11,16 +11,13 @@ use crate::core::element::DType;
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::Device;
 use crate::device::tensor::{AnyTensorRef, Layout};
+use crate::libraries::dnn::maybe_copied::MaybeCopied;
 use crate::libraries::expressions::build::Symbol;
 use crate::libraries::expressions::formula::record;
 use crate::libraries::expressions::front::submit;
 use crate::libraries::expressions::operands::Read;
+use crate::libraries::tensor_routine::TensorRoutine;
 use smallvec::SmallVec;
-
-/// The error of a call.
-pub(super) fn told(error: Error) -> Error {
-    error.in_op(Convolve::OP, Convolve::LIBRARY)
-}
 
 /// What follows a convolution.
 pub(super) struct Extra<'a> {
@@ -31,8 +28,8 @@ pub(super) struct Extra<'a> {
 
 /// A convolution that is called.
 pub(super) struct Call<'a> {
-    conv: &'a Convolution,
-    direction: Direction,
+    pub(super) conv: &'a Convolution,
+    pub(super) direction: Direction,
     reads: [AnyTensorRef<'a>; 2],
     pub(super) extra: Option<Extra<'a>>,
     /// The spatial extents that the operands do not tell.
@@ -59,31 +56,30 @@ impl<'a> Call<'a> {
         Ok(spread)
     }
 
-    /// What the sizes follow from.
-    fn asked<'c>(&'c self, target: Option<&'c Target>) -> Asked<'c> {
+    pub(super) fn dtype(&self) -> DType {
+        self.reads[0].dtype()
+    }
+
+    pub(super) fn relu(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.relu)
+    }
+
+    fn layouts<'c>(&'c self, target: Option<&'c Target>) -> Layouts<'c> {
         let [one, other] = self.reads.each_ref().map(|view| Some(view.layout()));
-        let extra = self.extra.as_ref();
-        let residual = extra.and_then(|extra| extra.residual.as_ref()).map(AnyTensorRef::layout);
-        let bias = extra.map(|extra| extra.bias.layout());
-        Asked {
-            conv: self.conv,
-            direction: self.direction,
-            dtype: self.reads[0].dtype(),
-            spatial: self.spatial.as_deref(),
-            relu: extra.is_some_and(|extra| extra.relu),
-            layouts: [one, other, residual, bias, target.map(|(_, layout)| layout)],
-        }
+        let residual = self.extra.as_ref().and_then(|extra| extra.residual.as_ref()).map(AnyTensorRef::layout);
+        let bias = self.extra.as_ref().map(|extra| extra.bias.layout());
+        [one, other, residual, bias, target.map(|(_, layout)| layout)]
     }
 
     /// The operands of a call that is known, as they lie.
-    fn own(&self, is_fused: bool) -> Result<SmallVec<[Ordered<'a>; 2]>> {
+    fn own(&self, is_fused: bool) -> Result<SmallVec<[MaybeCopied<'a>; 2]>> {
         let mut all = SmallVec::new();
         for view in &self.reads {
-            all.push(Ordered::Own(view.part()?));
+            all.push(MaybeCopied::Own(view.part()?));
         }
         if let Some(extra) = self.extra.as_ref().filter(|_| is_fused) {
             for view in extra.residual.iter().chain([&extra.bias]) {
-                all.push(Ordered::Own(view.part()?));
+                all.push(MaybeCopied::Own(view.part()?));
             }
         }
         Ok(all)
@@ -160,7 +156,7 @@ pub(super) fn run(
     target: Option<Target>,
 ) -> Result<(PendingDispatch<AnyBuffers>, Layout), Rejected<AnyBuffers>> {
     let back = |error: Error, target: Option<Target>| Rejected {
-        error: told(error),
+        error: Convolve::refused(error),
         back: target.map(|(buffer, _)| [buffer].into_iter().collect()),
     };
     let prepared = prepare(device, call, target.as_ref());
@@ -170,13 +166,13 @@ pub(super) fn run(
     };
     let buffer = match target {
         Some((buffer, _)) => buffer,
-        None => device.uninit_any(problem.dtype, [layout.len()]).map_err(told)?.into_parts().0,
+        None => device.uninit_any(problem.dtype, [layout.len()]).map_err(Convolve::refused)?.into_parts().0,
     };
-    let ins: AnyIns<'_> = reads.iter().map(Ordered::part).collect();
+    let ins: AnyIns<'_> = reads.iter().map(MaybeCopied::part).collect();
     let apart = call.extra.as_ref().filter(|_| !problem.bias);
     let pending = device.dispatch(Convolve(problem), ins, [buffer].into_iter().collect())?;
     match apart {
-        Some(extra) => Ok((after(device, extra, pending, &layout).map_err(told)?, layout)),
+        Some(extra) => Ok((after(device, extra, pending, &layout).map_err(Convolve::refused)?, layout)),
         None => Ok((pending, layout)),
     }
 }
@@ -186,11 +182,11 @@ pub(super) fn prepare<'a>(
     device: &Device,
     call: &Call<'a>,
     target: Option<&Target>,
-) -> Result<(Sizing, SmallVec<[Ordered<'a>; 2]>, Layout)> {
-    let asked = call.asked(target);
-    if let Some((sizing, layout)) = asked.known() {
-        let reads = call.own(sizing.bias)?;
-        return Ok((sizing, reads, layout));
+) -> Result<(Sizing, SmallVec<[MaybeCopied<'a>; 2]>, Layout)> {
+    let layouts = call.layouts(target);
+    if let Some(known) = Known::of(call, &layouts) {
+        let reads = call.own(known.sizing.bias)?;
+        return Ok((known.sizing.clone(), reads, known.result.clone()));
     }
     let mut problem = call.problem()?;
     problem.channels_last = common(call, target);
@@ -203,7 +199,7 @@ pub(super) fn prepare<'a>(
         }
         check_target(name, layout, problem.channels_last)?;
     }
-    let mut reads = SmallVec::<[Ordered<'a>; 2]>::new();
+    let mut reads = SmallVec::<[MaybeCopied<'a>; 2]>::new();
     for view in &call.reads {
         reads.push(ordered(device, view, problem.channels_last)?);
     }
@@ -215,8 +211,8 @@ pub(super) fn prepare<'a>(
     }
     let (layout, sizing) = (packed(&extents, problem.channels_last)?, Sizing::new(problem));
     sizing.check()?;
-    if reads.iter().all(|read| matches!(read, Ordered::Own(_))) {
-        asked.keep(&sizing, &layout);
+    if reads.iter().all(|read| matches!(read, MaybeCopied::Own(_))) {
+        Known::keep(call, &layouts, &sizing, &layout);
     }
     Ok((sizing, reads, layout))
 }

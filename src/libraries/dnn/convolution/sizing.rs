@@ -1,17 +1,17 @@
 //! What calls that are alike have in common: found once for all of them.
 
 use super::problem::{Direction, Problem};
+use super::run::Call;
 use super::spec::Convolution;
-use crate::core::cache::{Cache, Words};
+use crate::core::cache::{Memo, Words};
 use crate::core::element::DType;
 use crate::core::error::Result;
-use crate::core::sync::{Arc, Mutex};
+use crate::core::sync::Arc;
 use crate::device::tensor::Layout;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use smallvec::SmallVec;
 use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
 use std::ops::Deref;
-use std::sync::{LazyLock, OnceLock};
+use std::sync::OnceLock;
 
 /// A problem that operations and plans share. It is hashed and checked once, and compared by where it lies first.
 #[derive(Clone, Debug)]
@@ -103,78 +103,67 @@ impl<'de> Deserialize<'de> for Sizing {
     }
 }
 
-/// What the sizes of a call follow from. All of its operands were taken as they lie.
-#[derive(Debug, PartialEq)]
-pub(super) struct Asked<'a> {
-    pub(super) conv: &'a Convolution,
-    pub(super) direction: Direction,
-    pub(super) dtype: DType,
-    pub(super) spatial: Option<&'a [usize]>,
-    pub(super) relu: bool,
-    /// Of the operands that are read, each if it is there, and of the target.
-    pub(super) layouts: [Option<&'a Layout>; 5],
-}
+/// The layouts of the operands that a call reads, each if it is there, and of its target.
+pub(super) type Layouts<'c> = [Option<&'c Layout>; 5];
 
-struct Known {
+/// A call whose operands were all taken as they lie, and what its sizes are.
+pub(super) struct Known {
     conv: Convolution,
     direction: Direction,
     dtype: DType,
-    spatial: Option<SmallVec<[usize; 3]>>,
+    spatial: Option<Vec<usize>>,
     relu: bool,
     layouts: [Option<Layout>; 5],
-    sizing: Sizing,
-    result: Layout,
+    pub(super) sizing: Sizing,
+    /// The layout of the result.
+    pub(super) result: Layout,
 }
+
+static KNOWN: Memo<Arc<Known>> = Memo::new();
 
 impl Known {
-    fn asked(&self) -> Asked<'_> {
-        let Known { conv, direction, dtype, spatial, relu, layouts, .. } = self;
-        let layouts = layouts.each_ref().map(Option::as_ref);
-        Asked { conv, direction: *direction, dtype: *dtype, spatial: spatial.as_deref(), relu: *relu, layouts }
+    fn is(&self, call: &Call<'_>, layouts: &Layouts<'_>) -> bool {
+        self.direction == call.direction
+            && self.dtype == call.dtype()
+            && self.relu == call.relu()
+            && self.spatial == call.spatial
+            && self.layouts.each_ref().map(Option::as_ref) == *layouts
+            && self.conv == *call.conv
     }
-}
 
-/// How many calls the process remembers.
-const MOST: usize = 256;
-
-static KNOWN: LazyLock<Mutex<Cache<u64, Arc<Known>>>> = LazyLock::new(|| Mutex::new(Cache::new(MOST, MOST)));
-
-impl Asked<'_> {
     /// Of the layouts alone: a program has few convolutions of the same tensors.
-    fn hash(&self) -> u64 {
+    fn hash(call: &Call<'_>, layouts: &Layouts<'_>) -> u64 {
         let hasher = &mut BuildHasherDefault::<Words>::default().build_hasher();
-        (self.direction as u8).hash(hasher);
-        (self.dtype as u8).hash(hasher);
-        for layout in self.layouts.into_iter().flatten() {
+        (call.direction as u8).hash(hasher);
+        (call.dtype() as u8).hash(hasher);
+        for layout in layouts.iter().flatten() {
             layout.extents().iter().for_each(|n| hasher.write_usize(*n));
             layout.strides().iter().for_each(|n| hasher.write_usize(n.unsigned_abs()));
         }
-        for given in [&self.conv.stride, &self.conv.dilation].into_iter().flatten() {
+        for given in [&call.conv.stride, &call.conv.dilation].into_iter().flatten() {
             given.iter().for_each(|n| hasher.write_usize(*n));
         }
-        self.conv.padding.iter().flatten().for_each(|(before, _)| hasher.write_usize(*before));
+        call.conv.padding.iter().flatten().for_each(|(before, _)| hasher.write_usize(*before));
         hasher.finish()
     }
 
-    /// What an earlier call has found, and the layout of the result.
-    pub(super) fn known(&self) -> Option<(Sizing, Layout)> {
-        let known = KNOWN.lock().get(&self.hash()).cloned()?;
-        (known.asked() == *self).then(|| (known.sizing.clone(), known.result.clone()))
+    /// What an earlier call has found.
+    pub(super) fn of(call: &Call<'_>, layouts: &Layouts<'_>) -> Option<Arc<Self>> {
+        KNOWN.get(&Known::hash(call, layouts), |known| known.is(call, layouts))
     }
 
     /// Keeps what was found for later calls.
-    pub(super) fn keep(&self, sizing: &Sizing, result: &Layout) {
+    pub(super) fn keep(call: &Call<'_>, layouts: &Layouts<'_>, sizing: &Sizing, result: &Layout) {
         let known = Known {
-            conv: self.conv.clone(),
-            direction: self.direction,
-            dtype: self.dtype,
-            spatial: self.spatial.map(SmallVec::from_slice),
-            relu: self.relu,
-            layouts: self.layouts.map(Option::<&Layout>::cloned),
+            conv: call.conv.clone(),
+            direction: call.direction,
+            dtype: call.dtype(),
+            spatial: call.spatial.clone(),
+            relu: call.relu(),
+            layouts: layouts.map(Option::<&Layout>::cloned),
             sizing: sizing.clone(),
             result: result.clone(),
         };
-        let out = KNOWN.lock().insert(self.hash(), Arc::new(known), 1);
-        drop(out);
+        KNOWN.keep(Known::hash(call, layouts), Arc::new(known));
     }
 }

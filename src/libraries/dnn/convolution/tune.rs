@@ -1,12 +1,14 @@
 //! What is planned for a call, and the measurement of its engines.
 
 use super::super::plans::{PlanTuning, Wanted};
+use super::op::Convolve;
 use super::pass::ConvolutionPass;
-use super::run::{common, told};
+use super::run::common;
 use super::spec::Convolution;
 use crate::core::element::Element;
 use crate::core::error::Result;
 use crate::device::Device;
+use crate::libraries::tensor_routine::TensorRoutine;
 
 /// What a call needs a plan for.
 pub(in super::super) fn planned<T: Element>(
@@ -15,7 +17,7 @@ pub(in super::super) fn planned<T: Element>(
     pass: &ConvolutionPass<'_, T>,
 ) -> Result<Wanted> {
     pass.with(device, conv, |call| {
-        let mut problem = call.problem().map_err(told)?;
+        let mut problem = call.problem().map_err(Convolve::refused)?;
         problem.channels_last = common(call, None);
         Ok(Wanted::Convolve(problem))
     })
@@ -30,18 +32,18 @@ pub(in super::super) fn tune<T: Element>(
     pass.with(device, conv, |call| {
         #[cfg(feature = "cuda")]
         if device.kind() != crate::core::device_info::DeviceKind::Host {
-            return measure::on_gpu(device, call).map_err(told);
+            return measure::on_gpu(device, call).map_err(Convolve::refused);
         }
-        call.problem().map_err(told)?;
+        call.problem().map_err(Convolve::refused)?;
         Ok(PlanTuning::default())
     })
 }
 
 #[cfg(feature = "cuda")]
 mod measure {
+    use super::super::super::maybe_copied::MaybeCopied;
     use super::super::super::plans::{PlanCandidate, PlanInfo, PlanSource, PlanTuning, Question, Recipe, Wanted, ask};
     use super::super::op::Convolve;
-    use super::super::order::Ordered;
     use super::super::problem::Problem;
     use super::super::run::{Call, prepare};
     use super::super::sizing::Sizing;
@@ -65,7 +67,7 @@ mod measure {
             let mut times = Vec::with_capacity(ROUNDS);
             for round in 0..=ROUNDS {
                 let op = Convolve(Sizing::new(Problem { pin: Some(recipe.pin.clone()), ..problem.clone() }));
-                let ins: AnyIns<'_> = reads.iter().map(Ordered::part).collect();
+                let ins: AnyIns<'_> = reads.iter().map(MaybeCopied::part).collect();
                 let done = timed.dispatch(op, ins, target).map_err(Rejected::into_error)?.await_timed();
                 match done {
                     Ok(done) => {

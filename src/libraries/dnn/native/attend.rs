@@ -19,6 +19,7 @@ use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Built, PlanKey, Prepare};
 use crate::libraries::expressions::cuda::Part;
 use crate::libraries::expressions::{Symbol, constant, position};
+use crate::libraries::tensor_routine;
 
 /// The plan of a forward pass.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]
@@ -190,15 +191,14 @@ fn sums_of_sink(scene: &Scene) -> Result<Option<Part>> {
 
 pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, Attend>) -> Result<()> {
     let (reads, writes) = (queue.reads(), queue.writes());
-    let lost = || Error::library("internal error: unchecked operands");
-    let (o, sums) = (writes.first().ok_or_else(lost)?, writes.get(1));
+    let (o, sums) = (writes.first().ok_or_else(tensor_routine::missing)?, writes.get(1));
     if is_empty(scene) {
         // SAFETY: the operand that is written.
         unsafe { queue.fill(o.address(), o.bytes(), &[0]) }?;
         if let (Some(sums), Some(part)) = (sums, sums_of_sink(scene)?) {
             let place = others(scene).position(|operand| matches!(operand, Operand::Sink)).map_or(0, |place| 3 + place);
             let lengths = lengths::of(scene, reads)?.map(|[queries, _]| queries);
-            let sink = reads.get(place).ok_or_else(lost)?.address();
+            let sink = reads.get(place).ok_or_else(tensor_routine::missing)?.address();
             let addresses: Vec<u64> = [sums.address(), sink].into_iter().chain(lengths).collect();
             // SAFETY: the sums, the sink of each head and the lengths of each batch (the op's check).
             return unsafe { part.launch(queue, 0, &addresses, &[]) };

@@ -9,10 +9,11 @@ use super::handle::Functions;
 use super::plan::{Plan, aligned, settle, target};
 use super::recipes::Planned;
 use crate::core::element::DType;
-use crate::core::error::{Error, Result};
+use crate::core::error::Result;
 use crate::engines::cuda::PlanBuilder;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Built, PlanKey};
+use crate::libraries::tensor_routine::missing;
 use smallvec::SmallVec;
 
 /// Numbers of the operands: the two that are read, the residual, the bias, the result.
@@ -144,8 +145,7 @@ impl PlanKey for Sizing {
 pub(in super::super) fn enqueue(op: &Convolve, queue: &mut Enqueue<'_, Convolve>) -> Result<()> {
     let problem = &op.0;
     let (reads, writes) = (queue.reads(), queue.writes());
-    let lost = || Error::library("internal error: unchecked operands");
-    let output = writes.first().ok_or_else(lost)?;
+    let output = writes.first().ok_or_else(missing)?;
     if output.is_empty() {
         return Ok(());
     }

@@ -8,12 +8,13 @@
 use super::super::attention::Scene;
 use super::super::formulas::{cast, kept};
 use crate::core::element::DType;
-use crate::core::error::{Error, Result};
+use crate::core::error::Result;
 use crate::device::tensor::Layout;
 use crate::engines::cuda::Queue;
 use crate::engines::op::Prepare;
 use crate::libraries::expressions::constant;
 use crate::libraries::expressions::cuda::Part;
+use crate::libraries::tensor_routine::missing;
 
 /// By what the queries are multiplied, if not by 1. A factor below the normal numbers of f32 counts as 0.
 fn of_queries(scene: &Scene) -> Option<f64> {
@@ -58,7 +59,7 @@ pub(super) unsafe fn multiply(scene: &Scene, queue: &mut Queue<'_>, from: u64, t
     let bytes = scene.reach_of_q().checked_mul(scene.dtype.size());
     let to = match to {
         Some(to) => to,
-        None => queue.scratch(bytes.ok_or_else(|| Error::library("internal error: unchecked operands"))?)?,
+        None => queue.scratch(bytes.ok_or_else(missing)?)?,
     };
     // SAFETY: the caller's promise, or scratch memory of as many elements.
     unsafe { part.launch(queue, 1, &[to, from], &[]) }?;

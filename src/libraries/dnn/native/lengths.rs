@@ -7,9 +7,10 @@
 use super::super::attention::{Corner, Rows, Scene};
 use super::plan::aligned;
 use crate::core::buffer::AnySpan;
-use crate::core::error::{Error, Result};
+use crate::core::error::Result;
 use crate::core::launch::LaunchDims;
 use crate::engines::cuda::{Ptx, Queue};
+use crate::libraries::tensor_routine::missing;
 
 /// Also run by the PTX machine, in `tests/dnn`.
 static KERNELS: Ptx = Ptx::new(include_str!("lengths.ptx"));
@@ -34,7 +35,7 @@ pub(super) fn of(scene: &Scene, reads: &[AnySpan]) -> Result<Option<Lengths>> {
     match (scene.lengths, reads) {
         (false, _) => Ok(None),
         (true, [.., queries, keys]) => Ok(Some([queries.address(), keys.address()])),
-        _ => Err(Error::library("internal error: unchecked operands")),
+        _ => Err(missing()),
     }
 }
 

@@ -5,18 +5,14 @@ use super::spec::Pool;
 use crate::core::buffer::{AnyBuffer, AnyBuffers, AnyIn, AnyIns};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
-use crate::core::error::{Error, Rejected, Result};
+use crate::core::error::{Rejected, Result};
 use crate::device::Device;
 use crate::device::tensor::{Layout, ReadableTensor, Tensor};
 use crate::libraries::dnn::Dnn;
+use crate::libraries::tensor_routine::TensorRoutine;
 
 /// An operand that is read.
 type Read<'a> = (AnyIn<'a>, Layout);
-
-/// The error of a call.
-pub(super) fn told(error: Error) -> Error {
-    error.in_op(Pooling::OP, "dnn")
-}
 
 /// A pass, without its operands' memory: compiled once for all types.
 fn pooling(
@@ -63,7 +59,7 @@ pub(in crate::libraries::dnn) fn one<T: Element>(
     elements: &[usize],
     reads: Vec<Read<'_>>,
 ) -> Result<PendingDispatch<Tensor<T>>> {
-    let op = pooling(pass, T::DTYPE, pool, elements, &reads).map_err(told)?;
+    let op = pooling(pass, T::DTYPE, pool, elements, &reads).map_err(Pooling::refused)?;
     let extents = op.target();
     let target = device.uninit::<T>(extents.iter().product())?;
     let pending = submit(device, op, reads, vec![target.into()])?;
@@ -119,7 +115,7 @@ impl Dnn {
         let (read, layout) = x.operand()?;
         let elements = layout.extents().to_vec();
         let reads = vec![(read.into(), layout)];
-        let op = pooling(Pass::MaxPlace, T::DTYPE, pool, &elements, &reads).map_err(told)?;
+        let op = pooling(Pass::MaxPlace, T::DTYPE, pool, &elements, &reads).map_err(Pooling::refused)?;
         let extents = op.target();
         let len = extents.iter().product();
         let targets = vec![self.device.uninit::<T>(len)?.into(), self.device.uninit::<i64>(len)?.into()];

@@ -1,6 +1,7 @@
 //! Pooling by norms: powers, sums over windows, roots.
 
-use super::front::{one, told};
+use super::front::one;
+use super::op::Pooling;
 use super::op::{Divide, Pass};
 use super::spec::Pool;
 use crate::core::dispatch::PendingDispatch;
@@ -16,12 +17,13 @@ use crate::libraries::expressions::front::make_one;
 use crate::libraries::expressions::operands::Read;
 use crate::libraries::reductions::front::{Call, submit as reduce};
 use crate::libraries::reductions::{Keep, ReductionKind, SoftmaxElement};
+use crate::libraries::tensor_routine::TensorRoutine;
 
 fn check(p: f64) -> Result<()> {
     if p.is_finite() && p >= 1.0 {
         return Ok(());
     }
-    Err(told(Error::invalid("p", format!("{p}: the exponent of a norm is a number from 1 on"))))
+    Err(Pooling::refused(Error::invalid("p", format!("{p}: the exponent of a norm is a number from 1 on"))))
 }
 
 /// `x^p` of what is not negative.
@@ -49,7 +51,7 @@ fn largest<T: SoftmaxElement>(
     if (T::DTYPE != WIDE && p <= MOST_EXPONENT) || p == 1.0 || layout.is_empty() {
         return Ok(None);
     }
-    let (rank, axes) = (layout.rank(), pool.axes(layout.extents()).map_err(told)?.len());
+    let (rank, axes) = (layout.rank(), pool.axes(layout.extents()).map_err(Pooling::refused)?.len());
     let reduced = Keep((rank - axes..rank).map(|axis| axis as i32).collect::<Vec<_>>());
     let element = formula(&[T::DTYPE], |x| x.iter().map(|x| cast(*x, WIDE).abs()).collect());
     let call = Call { kind: ReductionKind::Max, less: 0, axes: &reduced, formula: element, finish: None };
@@ -80,7 +82,7 @@ fn scaled(types: &[DType], has_scale: bool, f: impl FnOnce(&[Value], Value) -> O
         let (own, more) = inputs.split_at_checked(types.len()).unwrap_or_default();
         f(own, scale(more.first())).into_iter().collect()
     });
-    made.map_err(told)
+    made.map_err(Pooling::refused)
 }
 
 impl Dnn {

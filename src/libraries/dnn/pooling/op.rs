@@ -1,14 +1,8 @@
 //! The operation.
 
 use super::axis::Axis;
-use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
-use crate::core::element::DType;
-use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, Spans, Wire};
 use crate::device::tensor::Layout;
-use crate::engines::cuda_enqueue::Enqueue;
-use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
-use serde::{Deserialize, Serialize};
+use crate::libraries::tensor_routine::prelude::*;
 
 /// By what a sum is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -52,7 +46,7 @@ impl Pass {
     }
 }
 
-/// Pools over the last axes. All is plain data, and admitted by [`Op::check`], wherever it comes from.
+/// Pools over the last axes. All is plain data, and admitted by [`TensorRoutine::check`], wherever it comes from.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Pooling {
     pub(super) pass: Pass,
@@ -65,8 +59,6 @@ pub(super) struct Pooling {
 }
 
 impl Pooling {
-    pub(super) const OP: &'static str = "pool";
-
     /// The extents of what has an element for each window, or one for each element.
     fn extents(&self, windows: bool) -> Vec<usize> {
         let own = self.axes.iter().map(|axis| if windows { axis.output } else { axis.input });
@@ -76,15 +68,6 @@ impl Pooling {
     /// The extents of the target.
     pub(super) fn target(&self) -> Vec<usize> {
         self.extents(!self.pass.is_back())
-    }
-
-    /// The types of what is read, and of what is written.
-    fn types(&self) -> (Vec<DType>, Vec<DType>) {
-        match self.pass {
-            Pass::MaxPlace => (vec![self.dtype], vec![self.dtype, DType::I64]),
-            Pass::MaxBack => (vec![self.dtype, DType::I64], vec![self.dtype]),
-            _ => (vec![self.dtype], vec![self.dtype]),
-        }
     }
 
     /// Whether elements of the type are pooled.
@@ -101,8 +84,24 @@ impl Pooling {
         );
         Err(Error::invalid("x", what))
     }
+}
 
-    fn check_operands(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
+impl TensorRoutine for Pooling {
+    const NAME: &'static str = "pool";
+    const LIBRARY: &'static str = "dnn";
+    const OVERWRITES: bool = true;
+    type Raw = ();
+
+    fn operands(&self) -> Operands<'_> {
+        let first = if self.pass.is_back() { "dy" } else { "x" };
+        let types = [(first, self.dtype), ("places", DType::I64)];
+        let reads = self.sources.iter().zip(types).map(|(layout, (name, dtype))| Operand::inside(name, dtype, layout));
+        let len = self.target().into_iter().fold(1, usize::saturating_mul);
+        let places = (self.pass == Pass::MaxPlace).then(|| Operand::exactly("places", DType::I64, len));
+        Operands::new(reads, [Operand::exactly("target", self.dtype, len)].into_iter().chain(places))
+    }
+
+    fn check_data(&self) -> Result<()> {
         self.check_type()?;
         if !(1..=3).contains(&self.axes.len()) {
             return Err(Error::invalid("window", format!("{} axes, but windows have one to three", self.axes.len())));
@@ -111,65 +110,18 @@ impl Pooling {
         if !self.axes.iter().all(|axis| Some(axis.adaptive) == self.axes.first().map(|first| first.adaptive)) {
             return Err(Error::invalid("window", "some axes are covered evenly, others not"));
         }
-        let (read, written) = self.types();
-        let as_many = [(reads.len(), read.len()), (writes.len(), written.len()), (self.sources.len(), read.len())];
-        if as_many.iter().any(|(given, wanted)| given != wanted) {
-            return Err(Error::invalid("x", format!("{} read and {} written", reads.len(), writes.len())));
+        let read = if self.pass == Pass::MaxBack { 2 } else { 1 };
+        if self.sources.len() != read {
+            return Err(Error::invalid("x", format!("{} layouts of {read} operands", self.sources.len())));
         }
         let source = self.extents(self.pass.is_back());
-        let names = ["x", "places"];
-        for (((layout, span), dtype), name) in self.sources.iter().zip(reads).zip(&read).zip(names) {
+        for (layout, name) in self.sources.iter().zip(["x", "places"]) {
             if layout.extents() != source {
                 let what = format!("extents {:?}, but the windows need {source:?}", layout.extents());
                 return Err(Error::invalid(name, what));
             }
-            layout.check_operand(name, span, *dtype)?;
-        }
-        let target = Layout::row_major(self.target())?;
-        for (span, dtype) in writes.iter().zip(&written) {
-            target.check_operand("target", span, *dtype)?;
-            if span.len() != target.len() {
-                return Err(Error::invalid("target", format!("{} elements, not {}", span.len(), target.len())));
-            }
-        }
-        let meets = |written: &AnySpan| reads.iter().any(|read| read.overlaps(written));
-        let twice = matches!(writes, [a, b] if a.overlaps(b));
-        if twice || writes.iter().any(meets) {
-            return Err(Error::invalid("target", "it lies in the memory of another operand"));
         }
         Ok(())
-    }
-}
-
-impl Op for Pooling {
-    const NAME: &'static str = Pooling::OP;
-    const LIBRARY: &'static str = "dnn";
-    const PREPARED: bool = true;
-    type Reads = Dyn;
-    type Output = AnyBuffers;
-    type Raw = ();
-
-    fn check(&self, reads: &Spans<Dyn>, writes: &Spans<Dyn>) -> Result<()> {
-        self.check_operands(reads, writes)
-    }
-
-    fn overwrites(&self, _: &Spans<Dyn>) -> bool {
-        true
-    }
-
-    fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
-        let (reads, writes) = self.types();
-        (crate::core::intern::types(&reads), crate::core::intern::types(&writes))
-    }
-
-    fn operand_name(&self, index: usize, read_count: usize) -> Option<String> {
-        let name = match (index.checked_sub(read_count), index, self.pass.is_back()) {
-            (Some(0), ..) => "target",
-            (Some(_), ..) | (None, 1.., _) => "places",
-            (None, 0, true) => "dy",
-            (None, 0, false) => "x",
-        };
-        Some(name.to_owned())
     }
 
     fn cost(&self) -> Cost {
@@ -181,37 +133,14 @@ impl Op for Pooling {
     }
 
     #[cfg(feature = "host")]
-    fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<()> {
-        let (read, written) = self.types();
-        let targets: Vec<(*mut u8, usize)> = writes.into_iter().map(|slice| slice.into_raw()).collect();
-        let source = self.extents(self.pass.is_back());
-        let len: usize = self.target().iter().product();
-        let fit = self.sources.len() == read.len()
-            && reads.len() == read.len()
-            && targets.len() == written.len()
-            && targets.iter().all(|(_, own)| *own == len)
-            && self.sources.iter().zip(&reads).zip(&read).all(|((layout, slice), dtype)| {
-                layout.extents() == source
-                    && slice.dtype() == *dtype
-                    && layout.is_inside(slice.bytes().len() / dtype.size())
-            });
-        // The check of the operation has said so already. What follows is sound only if it is true.
-        if !fit {
-            return Err(Error::library("internal error: unchecked layouts"));
-        }
-        let sources: Vec<*const u8> = reads.iter().map(|slice| slice.bytes().as_ptr()).collect();
-        let targets: Vec<*mut u8> = targets.iter().map(|(start, _)| *start).collect();
-        // SAFETY: the layouts lie inside the operands (above), and the targets are exclusively ours.
+    fn host(&self, operands: Checked<'_, '_>) -> Result<()> {
+        let (sources, targets) = operands.starts();
+        // SAFETY: the operands were checked: the layouts lie inside them, and the targets are exclusively ours.
         unsafe { super::host::run(self, &sources, &targets) }
     }
 
-    #[cfg(not(feature = "host"))]
-    fn host(&self, _: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no host engine (feature `host`)"))
-    }
-
     #[cfg(feature = "cuda")]
-    fn prepare(&self, _: &Spans<Dyn>, _: &Spans<Dyn>, plans: &mut Prepare<'_>) {
+    fn prepare(&self, _: &[AnySpan], _: &[AnySpan], plans: &mut Prepare<'_>) {
         if let Ok(Some(key)) = super::cuda::key(self) {
             plans.plan(&key);
         }
@@ -221,17 +150,6 @@ impl Op for Pooling {
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         super::cuda::enqueue(self, queue)
     }
-
-    #[cfg(not(feature = "cuda"))]
-    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no CUDA engine"))
-    }
-
-    fn wire() -> Option<Wire<Self>> {
-        Wire::plain()
-    }
-
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
-    }
 }
+
+tensor_routines!(Pooling);

@@ -3,16 +3,18 @@
 use super::super::{Dnn, DnnElement};
 use super::gradient::RecurBackward;
 use super::net::{Net, Scene};
-use super::op::{LIBRARY, Recur};
+use super::op::Recur;
 use super::spec::Recurrent;
 use super::training::RecurrentTraining;
-use crate::core::buffer::{AnyBuffers, AnyIn, AnyIns, DeviceBuffer};
+use crate::core::buffer::{AnyBuffers, AnyIns, DeviceBuffer};
 use crate::core::device_info::DeviceKind;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::Device;
-use crate::device::tensor::{AnyTensor, AnyTensorRef, ReadableTensor, Tensor, TensorRef};
+use crate::device::tensor::{AnyTensorRef, ReadableTensor, Tensor, TensorRef};
+use crate::libraries::dnn::maybe_copied::MaybeCopied;
+use crate::libraries::tensor_routine::{Operand, TensorRoutine};
 
 /// What a recurrent net reads besides its parameters: sequences, their lengths, and the states before the first step.
 ///
@@ -63,34 +65,8 @@ impl<'a, T: Element> Sequences<'a, T> {
     }
 }
 
-/// An operand whose elements lie one after the other: itself, or a copy.
-enum Packed<'a> {
-    Own(AnyIn<'a>),
-    Copied(AnyTensor),
-}
-
-impl Packed<'_> {
-    fn part(&self) -> AnyIn<'_> {
-        match self {
-            Packed::Own(part) => *part,
-            Packed::Copied(tensor) => tensor.buffer().as_in(),
-        }
-    }
-}
-
-fn packed<'a>(device: &Device, view: &AnyTensorRef<'a>) -> Result<Packed<'a>> {
-    Ok(match view.layout().is_row_major() {
-        true => Packed::Own(view.operand()?.0),
-        false => Packed::Copied(device.contiguous_any(view)?),
-    })
-}
-
 fn any<'a, T: Element>(view: &'a TensorRef<'_, T>) -> AnyTensorRef<'a> {
     view.into()
-}
-
-fn told(op: &'static str) -> impl Fn(Error) -> Error {
-    move |error| error.in_op(op, LIBRARY)
 }
 
 /// What is called, without its types.
@@ -150,16 +126,16 @@ impl<'a> Call<'a> {
         Ok(scene)
     }
 
-    fn reads(&self, device: &Device) -> Result<Vec<Packed<'a>>> {
+    fn reads(&self, device: &Device) -> Result<Vec<MaybeCopied<'a>>> {
         let all = [&self.x, &self.parameters].into_iter().chain(self.initial.iter().flatten());
-        all.map(|view| packed(device, view)).collect()
+        all.map(|view| MaybeCopied::contiguous(device, view)).collect()
     }
 }
 
-fn buffers(device: &Device, wanted: &[super::net::Wanted]) -> Result<AnyBuffers> {
+fn buffers(device: &Device, wanted: &[Operand<'_>]) -> Result<AnyBuffers> {
     let mut all = AnyBuffers::default();
-    for (_, dtype, len) in wanted {
-        all.push(device.uninit_any(*dtype, [*len])?.into_parts().0);
+    for operand in wanted {
+        all.push(device.uninit_any(operand.dtype, [operand.len()])?.into_parts().0);
     }
     Ok(all)
 }
@@ -173,9 +149,8 @@ fn forward(device: &Device, call: &Call<'_>, trains: bool) -> Result<(PendingDis
         scene.reserve = scene.reserve(is_host).ok_or_else(too_large)?.max(1);
     }
     let reads = call.reads(device)?;
-    let (_, written) = scene.forward();
-    let writes = buffers(device, &written)?;
-    let ins: AnyIns<'_> = reads.iter().map(Packed::part).collect();
+    let writes = buffers(device, &scene.forward().writes)?;
+    let ins: AnyIns<'_> = reads.iter().map(MaybeCopied::part).collect();
     let pending = device.dispatch(Recur(scene.clone()), ins, writes).map_err(Rejected::into_error)?;
     Ok((pending, scene))
 }
@@ -236,7 +211,7 @@ impl Dnn {
     ) -> Result<PendingDispatch<Recurred<T>>> {
         let parameters = parameters.into();
         let submitted = forward(&self.device, &Call::new(net, sequences, &parameters), false);
-        let (pending, scene) = submitted.map_err(told(Recur::OP))?;
+        let (pending, scene) = submitted.map_err(Recur::refused)?;
         let extents = [scene.extents_of_y(), scene.extents_of_h(), scene.extents_of_c()];
         pending.retype(|all: AnyBuffers| -> Result<_> {
             let [y, h, c] = tensors(&mut all.into_iter(), extents.each_ref().map(|e| &e[..]))?;
@@ -256,7 +231,7 @@ impl Dnn {
     ) -> Result<(PendingDispatch<Recurred<T>>, RecurrentTraining<T>)> {
         let parameters = parameters.into();
         let submitted = forward(&self.device, &Call::new(net, sequences, &parameters), true);
-        let (pending, scene) = submitted.map_err(told(Recur::OP))?;
+        let (pending, scene) = submitted.map_err(Recur::refused)?;
         let extents = [scene.extents_of_y(), scene.extents_of_h(), scene.extents_of_c()];
         let mut kept = None;
         let pending = pending.retype(|all: AnyBuffers| -> Result<_> {
@@ -312,7 +287,7 @@ impl Dnn {
         let extents = [scene.extents_of_x(), scene.extents_of_h(), scene.extents_of_c()];
         let count = [scene.parameters()];
         let submitted = backward(&self.device, &call, [any(&y), any(&dy)], &last, (scene, reserve.into()));
-        submitted.map_err(told(RecurBackward::OP))?.retype(|all: AnyBuffers| -> Result<_> {
+        submitted.map_err(RecurBackward::refused)?.retype(|all: AnyBuffers| -> Result<_> {
             let [x, h, c] = &extents;
             let mut all = all.into_iter().skip(1);
             let [dx, dw, dh, dc] = tensors(&mut all, [x, &count, h, c])?;
@@ -345,14 +320,13 @@ fn backward(
     }
     let mut reads = call.reads(device)?;
     for view in [&y, &dy].into_iter().chain(last.iter().flatten()) {
-        reads.push(packed(device, view)?);
+        reads.push(MaybeCopied::contiguous(device, view)?);
     }
     let given = [last[0].is_some(), last[1].is_some()];
-    let (_, written) = scene.backward(given);
     let mut writes: AnyBuffers = [reserve].into_iter().collect();
-    for buffer in buffers(device, written.get(1..).unwrap_or_default())? {
+    for buffer in buffers(device, scene.backward(given).writes.get(1..).unwrap_or_default())? {
         writes.push(buffer);
     }
-    let ins: AnyIns<'_> = reads.iter().map(Packed::part).collect();
+    let ins: AnyIns<'_> = reads.iter().map(MaybeCopied::part).collect();
     device.dispatch(RecurBackward { scene, given }, ins, writes).map_err(Rejected::into_error)
 }

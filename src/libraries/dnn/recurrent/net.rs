@@ -3,6 +3,7 @@
 use super::spec::{Recurrent, RecurrentBias, RecurrentCell};
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
+use crate::libraries::tensor_routine::{Operand, Operands};
 use serde::{Deserialize, Serialize};
 
 /// A net of some element type.
@@ -36,9 +37,6 @@ pub(in super::super) struct Scene {
     /// Elements of the reserve, of the type of sums: 0 if the pass is not for training.
     pub(in super::super) reserve: usize,
 }
-
-/// An operand that an operation needs: its name and type, and how many elements.
-pub(super) type Wanted = (&'static str, DType, usize);
 
 impl Net {
     pub(super) fn new(spec: &Recurrent, dtype: DType) -> Self {
@@ -171,50 +169,36 @@ impl Scene {
         (all <= isize::MAX as usize / 8).then_some(all)
     }
 
-    /// The initial states and cells that there are.
-    fn initials(&self) -> impl Iterator<Item = Wanted> + use<> {
-        let (h, c) = (Scene::product(&self.extents_of_h()), Scene::product(&self.extents_of_c()));
-        let [has_h, has_c] = self.initial;
-        let dtype = self.net.dtype;
-        [(has_h, ("h0", dtype, h)), (has_c, ("c0", dtype, c))]
-            .into_iter()
-            .filter_map(|(there, one)| there.then_some(one))
+    /// An operand of the type of the net.
+    fn operand(&self, name: &'static str, extents: [usize; 3]) -> Operand<'_> {
+        Operand::exactly(name, self.net.dtype, Scene::product(&extents))
     }
 
     /// What the forward pass reads and writes.
-    pub(super) fn forward(&self) -> (Vec<Wanted>, Vec<Wanted>) {
-        let dtype = self.net.dtype;
-        let mut reads =
-            vec![("x", dtype, Scene::product(&self.extents_of_x())), ("parameters", dtype, self.parameters())];
-        reads.extend(self.initials());
-        let mut writes = vec![
-            ("y", dtype, Scene::product(&self.extents_of_y())),
-            ("h", dtype, Scene::product(&self.extents_of_h())),
-        ];
-        writes.push(("c", dtype, Scene::product(&self.extents_of_c())));
-        if self.reserve > 0 {
-            writes.push(("reserve", self.net.sums(), self.reserve));
-        }
-        (reads, writes)
+    pub(super) fn forward(&self) -> Operands<'_> {
+        let initial = [("h0", self.extents_of_h()), ("c0", self.extents_of_c())];
+        let initial = initial.into_iter().zip(self.initial).filter(|(_, there)| *there);
+        let parameters = Operand::exactly("parameters", self.net.dtype, self.parameters());
+        let reads = [self.operand("x", self.extents_of_x()), parameters]
+            .into_iter()
+            .chain(initial.map(|((name, extents), _)| self.operand(name, extents)));
+        let last = [("y", self.extents_of_y()), ("h", self.extents_of_h()), ("c", self.extents_of_c())];
+        let reserve = (self.reserve > 0).then(|| Operand::exactly("reserve", self.net.sums(), self.reserve));
+        Operands::new(reads, last.map(|(name, extents)| self.operand(name, extents)).into_iter().chain(reserve))
     }
 
     /// What the backward pass reads and writes: the reserve first, which it uses up. `given`: whether there are gradients of the last
     /// states and cells.
-    pub(super) fn backward(&self, given: [bool; 2]) -> (Vec<Wanted>, Vec<Wanted>) {
-        let (mut reads, forward) = self.forward();
-        let dtype = self.net.dtype;
-        let [y, h, c] = [self.extents_of_y(), self.extents_of_h(), self.extents_of_c()].map(|e| Scene::product(&e));
-        reads.extend([("y", dtype, y), ("dy", dtype, y)]);
-        let last = [("dh", dtype, h), ("dc", dtype, c)];
-        reads.extend(last.into_iter().zip(given).filter_map(|(one, there)| there.then_some(one)));
-        let mut writes: Vec<Wanted> = forward.into_iter().skip(3).collect();
-        writes.extend([
-            ("dx", dtype, Scene::product(&self.extents_of_x())),
-            ("dparameters", dtype, self.parameters()),
-            ("dh0", dtype, h),
-            ("dc0", dtype, c),
-        ]);
-        (reads, writes)
+    pub(super) fn backward(&self, given: [bool; 2]) -> Operands<'_> {
+        let Operands { reads, writes } = self.forward();
+        let [y, h, c] = [self.extents_of_y(), self.extents_of_h(), self.extents_of_c()];
+        let last = [("dh", h), ("dc", c)].into_iter().zip(given).filter(|(_, there)| *there).map(|(one, _)| one);
+        let more = [("y", y), ("dy", y)].into_iter().chain(last).map(|(name, extents)| self.operand(name, extents));
+        let dx = self.operand("dx", self.extents_of_x());
+        let dparameters = Operand::exactly("dparameters", self.net.dtype, self.parameters());
+        let initial = [self.operand("dh0", h), self.operand("dc0", c)];
+        let gradients = [dx, dparameters].into_iter().chain(initial);
+        Operands::new(reads.into_iter().chain(more), writes.into_iter().skip(3).chain(gradients))
     }
 
     pub(super) fn check(&self) -> Result<()> {

@@ -9,7 +9,7 @@ mod operators;
 mod tape;
 
 use super::formula::{Kept, Recorded};
-use super::front::{make_one, told, write};
+use super::front::{make_one, write};
 use super::ir::{Id, Op};
 use super::operands::{Read, Target};
 use super::scalar::Scalar;
@@ -20,6 +20,8 @@ use crate::core::sync::Arc;
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
 use crate::device::tensor::{Tensor, TensorRef};
+use crate::libraries::expressions::op::Map;
+use crate::libraries::tensor_routine::TensorRoutine;
 pub use choice::TermChoice;
 use smallvec::SmallVec;
 use std::marker::PhantomData;
@@ -115,8 +117,8 @@ impl<'a, T: Element> Deferred<'a, T> {
     /// or one of another device; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn eval(&self, device: &Device) -> Result<PendingDispatch<Tensor<T>>> {
         let whole = self.whole();
-        let (recorded, extents) = whole.recorded().map_err(told)?;
-        let reads = whole.reads().map_err(told)?;
+        let (recorded, extents) = whole.recorded().map_err(Map::refused)?;
+        let reads = whole.reads().map_err(Map::refused)?;
         make_one(device, recorded, &reads, &extents)
     }
 

@@ -1,6 +1,6 @@
 //! The call: as one dispatch or as two.
 
-use super::super::front::{Call, operation, told};
+use super::super::front::{Call, operation};
 use super::op::Rows;
 use super::spreading::Spreading;
 use crate::core::buffer::{AnyBuffers, AnyIns, DeviceBuffer};
@@ -13,6 +13,8 @@ use crate::libraries::expressions::formula::{Recorded, Shared};
 use crate::libraries::expressions::front::submit as submit_map;
 use crate::libraries::expressions::op::Map;
 use crate::libraries::expressions::operands::Read;
+use crate::libraries::reductions::op::Reduce;
+use crate::libraries::tensor_routine::TensorRoutine;
 use smallvec::SmallVec;
 
 /// What is reduced, and what is made of elements and result.
@@ -43,17 +45,17 @@ pub(in crate::libraries) fn submit<T: Element, S: Element>(
     reads: &[Read<'_>],
     more: &[Read<'_>],
 ) -> Result<PendingDispatch<(Tensor<T>, Tensor<S>)>> {
-    let (reduce, planned) = operation(spread.call, reads).map_err(told)?;
-    let Recorded { kept, scalars } = spread.formula.map_err(told)?;
+    let (reduce, planned) = operation(spread.call, reads).map_err(Reduce::refused)?;
+    let Recorded { kept, scalars } = spread.formula.map_err(Reduce::refused)?;
     let formula = Shared(kept);
     let behind: SmallVec<[&Layout; 4]> = more.iter().map(|(_, layout)| layout).collect();
-    let spreading = Spreading::of(&reduce.shape, &formula, &behind).map_err(told)?;
+    let spreading = Spreading::of(&reduce.shape, &formula, &behind).map_err(Reduce::refused)?;
     let shape = spreading.map()?.clone();
     let (stats, target) = (&planned.shape.output, shape.outputs.first().ok_or_else(lost)?.clone());
     let all = || reads.iter().chain(more);
     let results = device.uninit::<S>(stats.len())?;
     let elements = device.uninit::<T>(target.len())?;
-    if spreading.plan(&reduce.shape, &formula, &shape).map_err(told)?.is_some() {
+    if spreading.plan(&reduce.shape, &formula, &shape).map_err(Reduce::refused)?.is_some() {
         let ins: AnyIns<'_> = all().map(|(read, _)| *read).collect();
         let rows = Rows::new(reduce, Map::new(formula, scalars, shape), spreading);
         let buffers = [elements.into(), results.into()].into_iter().collect();
@@ -77,7 +79,7 @@ pub(in crate::libraries) fn submit<T: Element, S: Element>(
         let view = results.view();
         let (read, layout) = view.operand()?;
         let mut operands: Vec<Read<'_>> = all().cloned().collect();
-        operands.push((read.into(), layout.broadcast(target.extents()).map_err(told)?));
+        operands.push((read.into(), layout.broadcast(target.extents()).map_err(Reduce::refused)?));
         let buffers = [elements.into()].into_iter().collect();
         submit_map(device, formula, &operands, (buffers, vec![target.clone()]), false)
     };

@@ -10,6 +10,7 @@ use crate::device::tensor::{Layout, ReadableTensor, Tensor};
 use crate::libraries::expressions::build::{Symbol, sealed};
 use crate::libraries::expressions::operands::Read;
 use crate::libraries::reductions::{AllTrue, AnyTrue, Max, Min, Prod, Reduction, ReductionKind, Sum};
+use crate::libraries::tensor_routine::TensorRoutine;
 
 /// A kind of reductions that a scan can have: [`Sum`], [`Prod`], [`Max`], [`Min`], [`AllTrue`], [`AnyTrue`].
 pub trait Cumulative<T>: Reduction<T> {}
@@ -64,10 +65,6 @@ impl From<isize> for Along {
     }
 }
 
-fn told(error: Error) -> Error {
-    error.in_op(Scan::OP, Scan::LIBRARY)
-}
-
 /// The operation, and the layout of the new tensor.
 fn operation(dtype: DType, x: Layout, along: Along, kind: ReductionKind) -> Result<(Scan, Layout)> {
     let rank = x.rank();
@@ -89,7 +86,7 @@ fn submit<R: Element>(
     along: Along,
     kind: ReductionKind,
 ) -> Result<PendingDispatch<Tensor<R>>> {
-    let (scan, layout) = operation(dtype, layout, along, kind).map_err(told)?;
+    let (scan, layout) = operation(dtype, layout, along, kind).map_err(Scan::refused)?;
     let buffer = device.uninit::<R>(layout.len())?;
     let reads: AnyIns<'_> = [x].into_iter().collect();
     let submitted = device.dispatch(scan, reads, [buffer.into()].into_iter().collect());

@@ -1,16 +1,10 @@
 //! The operation: a scan of a tensor along an axis.
 
-use crate::core::buffer::{AnyBuffers, AnySpan, Dyn};
-use crate::core::element::DType;
-use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, Spans, Wire};
 use crate::device::tensor::Layout;
-use crate::engines::cuda_enqueue::Enqueue;
-use crate::engines::op::{Op, Prepare, Slices, SlicesMut};
 use crate::libraries::reductions::kind::ReductionKind;
-use serde::{Deserialize, Serialize};
+use crate::libraries::tensor_routine::prelude::*;
 
-/// Scans along an axis. All is plain data, and admitted by [`Op::check`], wherever it comes from. The order of the scan is that of
+/// Scans along an axis. All is plain data, and admitted by [`TensorRoutine::check`], wherever it comes from. The order of the scan is that of
 /// the layouts, so that one from the end has turned ones.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::libraries::reductions) struct Scan {
@@ -25,12 +19,20 @@ pub(in crate::libraries::reductions) struct Scan {
 }
 
 impl Scan {
-    pub(super) const OP: &'static str = "scan";
-    pub(super) const LIBRARY: &'static str = "expressions";
-
     /// The type of what is written.
     pub(super) fn result_type(&self) -> DType {
         self.kind.result(self.dtype)
+    }
+}
+
+impl TensorRoutine for Scan {
+    const NAME: &'static str = "scan";
+    const LIBRARY: &'static str = "expressions";
+    type Raw = ();
+
+    fn operands(&self) -> Operands<'_> {
+        let output = Operand::inside("output", self.result_type(), &self.output);
+        Operands::new([Operand::inside("x", self.dtype, &self.x)], [output])
     }
 
     fn check_data(&self) -> Result<()> {
@@ -57,31 +59,8 @@ impl Scan {
         self.output.check_distinct("output")
     }
 
-    fn check_operands(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
-        let ([x], [output]) = (reads, writes) else {
-            return Err(Error::invalid("x", format!("{} read and {} written", reads.len(), writes.len())));
-        };
-        self.x.check_operand("x", x, self.dtype)?;
-        self.output.check_operand("output", output, self.result_type())?;
-        if x.overlaps(output) { Err(Error::invalid("output", "it lies in the memory of x")) } else { Ok(()) }
-    }
-}
-
-impl Op for Scan {
-    const NAME: &'static str = Scan::OP;
-    const LIBRARY: &'static str = Scan::LIBRARY;
-    const PREPARED: bool = true;
-    type Reads = Dyn;
-    type Output = AnyBuffers;
-    type Raw = ();
-
-    fn check(&self, reads: &Spans<Dyn>, writes: &Spans<Dyn>) -> Result<()> {
-        self.check_data()?;
-        self.check_operands(reads, writes)
-    }
-
-    fn overwrites(&self, writes: &Spans<Dyn>) -> bool {
-        writes.iter().all(|span| self.output.len() == span.len() && self.output.is_distinct())
+    fn overwrites_each(&self, writes: &[AnySpan], index: usize) -> bool {
+        writes.get(index).is_some_and(|span| self.output.len() == span.len() && self.output.is_distinct())
     }
 
     fn is_prompt(&self) -> bool {
@@ -90,45 +69,20 @@ impl Op for Scan {
         self.x.len() <= FEW
     }
 
-    fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
-        (crate::core::intern::types(&[self.dtype]), crate::core::intern::types(&[self.result_type()]))
-    }
-
-    fn operand_name(&self, index: usize, read_count: usize) -> Option<String> {
-        Some(if index < read_count { "x" } else { "output" }.to_owned())
-    }
-
     fn cost(&self) -> Cost {
         let (len, size) = (self.x.len() as u64, (self.dtype.size() + self.result_type().size()) as u64);
         Cost { flops: len, bytes: len.saturating_mul(size) }
     }
 
     #[cfg(feature = "host")]
-    fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<()> {
-        let missing = || Error::library("internal error: an operand is missing");
-        let (output, len) = writes.into_iter().next().ok_or_else(missing)?.into_raw();
-        let x = reads.first().ok_or_else(missing)?;
-        let fit = self.x.is_inside(x.bytes().len() / self.dtype.size())
-            && x.dtype() == self.dtype
-            && self.output.is_inside(len)
-            && self.output.extents() == self.x.extents()
-            && self.output.is_distinct();
-        // The check of the operation has said so already. What follows is sound only if it is true.
-        if !fit {
-            return Err(Error::library("internal error: unchecked layouts"));
-        }
-        // SAFETY: the layouts lie inside the operands, whose memory is aligned for their types, and the elements of the output are
-        // distinct (above). The operand that is written is exclusively ours.
-        unsafe { super::host::run(self, x.bytes().as_ptr(), output) }
-    }
-
-    #[cfg(not(feature = "host"))]
-    fn host(&self, _: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no host engine (feature `host`)"))
+    fn host(&self, operands: Checked<'_, '_>) -> Result<()> {
+        let ([x], [output]) = operands.places()?;
+        // SAFETY: the operands were checked: the layouts lie inside them, and the elements of the output are distinct.
+        unsafe { super::host::run(self, x, output) }
     }
 
     #[cfg(feature = "cuda")]
-    fn prepare(&self, _: &Spans<Dyn>, _: &Spans<Dyn>, plans: &mut Prepare<'_>) {
+    fn prepare(&self, _: &[AnySpan], _: &[AnySpan], plans: &mut Prepare<'_>) {
         super::cuda::prepare(self, plans);
     }
 
@@ -136,17 +90,6 @@ impl Op for Scan {
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         super::cuda::enqueue(self, queue)
     }
-
-    #[cfg(not(feature = "cuda"))]
-    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no CUDA engine (feature `cuda`)"))
-    }
-
-    fn wire() -> Option<Wire<Self>> {
-        Wire::plain()
-    }
-
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
-    }
 }
+
+tensor_routines!(Scan);

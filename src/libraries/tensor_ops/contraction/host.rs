@@ -1,9 +1,9 @@
 //! A contraction by loops on the CPU, in the order of the modes: for programs that were recorded on a GPU.
 
 use super::op::Contraction;
-use crate::core::buffer::{AnySlice, AnySliceMut};
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Result};
+use crate::libraries::tensor_routine::{Checked, missing};
 use half::{bf16, f16};
 use num_complex::Complex;
 use std::ops::{Add, Mul};
@@ -83,27 +83,21 @@ fn compute<T: Number>(op: &Contraction, [a, b]: [&[T]; 2], c: &mut [T]) {
     });
 }
 
-fn typed<T: Number>(op: &Contraction, reads: &[AnySlice<'_>], write: AnySliceMut<'_>) -> Result<()> {
-    let lost = || Error::library("internal error: an operand of another type");
-    let [a, b] = reads else { return Err(lost()) };
-    let [a, b] = [a, b].map(|slice| slice.downcast::<T>());
-    compute(op, [a.ok_or_else(lost)?, b.ok_or_else(lost)?], write.downcast::<T>().ok_or_else(lost)?);
+fn typed<T: Number>(op: &Contraction, operands: Checked<'_, '_>) -> Result<()> {
+    let reads = [operands.elements(0)?, operands.elements(1)?];
+    let write = operands.writes.into_iter().next().and_then(|slice| slice.downcast::<T>()).ok_or_else(missing)?;
+    compute(op, reads, write);
     Ok(())
 }
 
-pub(super) fn run<'s>(
-    op: &Contraction,
-    reads: &[AnySlice<'_>],
-    writes: impl IntoIterator<Item = AnySliceMut<'s>>,
-) -> Result<()> {
-    let write = writes.into_iter().next().ok_or_else(|| Error::library("internal error: nothing to write"))?;
+pub(super) fn run(op: &Contraction, operands: Checked<'_, '_>) -> Result<()> {
     match op.shape.dtype {
-        DType::F32 => typed::<f32>(op, reads, write),
-        DType::F64 => typed::<f64>(op, reads, write),
-        DType::C32 => typed::<Complex<f32>>(op, reads, write),
-        DType::C64 => typed::<Complex<f64>>(op, reads, write),
-        DType::F16 => typed::<f16>(op, reads, write),
-        DType::Bf16 => typed::<bf16>(op, reads, write),
+        DType::F32 => typed::<f32>(op, operands),
+        DType::F64 => typed::<f64>(op, operands),
+        DType::C32 => typed::<Complex<f32>>(op, operands),
+        DType::C64 => typed::<Complex<f64>>(op, operands),
+        DType::F16 => typed::<f16>(op, operands),
+        DType::Bf16 => typed::<bf16>(op, operands),
         other => Err(Error::unsupported(format!("a contraction of {other}"))),
     }
 }

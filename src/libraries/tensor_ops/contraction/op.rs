@@ -5,17 +5,14 @@ use super::super::call::Into as Last;
 use super::super::element::Factor;
 use super::super::plan::Plan;
 use super::shape::Shape;
-use crate::core::buffer::{AnyBuffers, Dyn};
-use crate::core::element::DType;
-use crate::core::error::{Error, Result};
-use crate::core::op::{Cost, Spans, Wire};
+use crate::core::op::{Spans, Wire};
 use crate::core::sync::Arc;
 use crate::device::Device;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Prepare, Slices, SlicesMut, WritesOf};
-use serde::{Deserialize, Serialize};
+use crate::libraries::tensor_routine::prelude::*;
 
-/// Contracts two tensors into a third. All is plain data, and admitted by [`Op::check`], wherever it comes from.
+/// Contracts two tensors into a third. All is plain data, and admitted by [`TensorRoutine::check`], wherever it comes from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in super::super) struct Contraction {
     #[serde(with = "super::shape")]
@@ -37,49 +34,26 @@ impl Contraction {
         let size = if matches!(self.shape.dtype, DType::F64 | DType::C64) { 8 } else { 4 };
         !beta.chunks(size).all(is_zero)
     }
-
-    fn check_operands(&self, reads: &Spans<Dyn>, writes: &Spans<Dyn>) -> Result<()> {
-        let [a, b, c] = &self.shape.sides;
-        let ([one, two], [made]) = (&reads[..], &writes[..]) else {
-            let what = format!("{} read and {} written", reads.len(), writes.len());
-            return Err(Error::invalid("operands", what));
-        };
-        for (name, side, span) in [("a", a, one), ("b", b, two), ("c", c, made)] {
-            side.layout.check_operand(name, span, self.shape.dtype)?;
-        }
-        for (name, span) in [("a", one), ("b", two)] {
-            if span.overlaps(made) {
-                return Err(Error::invalid("c", format!("it lies in the memory of {name}: write another tensor")));
-            }
-        }
-        Ok(())
-    }
 }
 
-impl Op for Contraction {
+impl TensorRoutine for Contraction {
     const NAME: &'static str = "contraction";
     const LIBRARY: &'static str = "tensor";
-    const PREPARED: bool = true;
-    type Reads = Dyn;
-    type Output = AnyBuffers;
     type Raw = ();
 
-    fn check(&self, reads: &Spans<Dyn>, writes: &Spans<Dyn>) -> Result<()> {
-        self.shape.check()?;
-        self.check_operands(reads, writes)
-    }
-
-    fn overwrites(&self, writes: &Spans<Dyn>) -> bool {
-        !self.reads_c() && writes.iter().all(|span| self.shape.made().len() == span.len())
-    }
-
-    fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
+    fn operands(&self) -> Operands<'_> {
+        let [a, b, c] = &self.shape.sides;
         let dtype = self.shape.dtype;
-        (crate::core::intern::types(&[dtype, dtype]), crate::core::intern::types(&[dtype]))
+        let reads = [Operand::inside("a", dtype, &a.layout), Operand::inside("b", dtype, &b.layout)];
+        Operands::new(reads, [Operand::inside("c", dtype, &c.layout)])
     }
 
-    fn operand_name(&self, index: usize, _: usize) -> Option<String> {
-        ["a", "b", "c"].get(index).map(|name| (*name).to_owned())
+    fn check_data(&self) -> Result<()> {
+        self.shape.check()
+    }
+
+    fn overwrites_each(&self, writes: &[AnySpan], index: usize) -> bool {
+        !self.reads_c() && writes.get(index).is_some_and(|span| self.shape.made().len() == span.len())
     }
 
     fn cost(&self) -> Cost {
@@ -92,18 +66,13 @@ impl Op for Contraction {
     }
 
     #[cfg(feature = "host")]
-    fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<()> {
-        super::host::run(self, &reads, writes)
-    }
-
-    #[cfg(not(feature = "host"))]
-    fn host(&self, _: Slices<'_, Self>, _: SlicesMut<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no host engine (feature `host`)"))
+    fn host(&self, operands: Checked<'_, '_>) -> Result<()> {
+        super::host::run(self, operands)
     }
 
     #[cfg(feature = "cuda")]
-    fn prepare(&self, reads: &Spans<Dyn>, writes: &Spans<Dyn>, plans: &mut Prepare<'_>) {
-        let places = reads.iter().chain(writes.iter()).map(|span| span.address());
+    fn prepare(&self, reads: &[AnySpan], writes: &[AnySpan], plans: &mut Prepare<'_>) {
+        let places = reads.iter().chain(writes).map(|span| span.address());
         plans.plan(&super::super::native::Key::new(self.shape.clone(), places));
     }
 
@@ -111,20 +80,9 @@ impl Op for Contraction {
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         super::super::native::enqueue(self, queue)
     }
-
-    #[cfg(not(feature = "cuda"))]
-    fn cuda(&self, _: &mut Enqueue<'_, Self>) -> Result<()> {
-        Err(Error::unsupported("this build has no CUDA engine (feature `cuda`)"))
-    }
-
-    fn wire() -> Option<Wire<Self>> {
-        Wire::plain()
-    }
-
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
-    }
 }
+
+tensor_routines!(Contraction);
 
 /// Makes the library's plan of a contraction, and nothing else: what the library refuses is known before a plan of ours has it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -153,7 +111,7 @@ impl Probe {
 
 impl Op for Probe {
     const NAME: &'static str = "prepare";
-    const LIBRARY: &'static str = Contraction::LIBRARY;
+    const LIBRARY: &'static str = <Contraction as TensorRoutine>::LIBRARY;
     const PREPARED: bool = true;
     type Reads = ();
     type Output = ();

@@ -7,7 +7,6 @@ mod backward;
 mod forward;
 mod seen;
 
-use super::laid::lost;
 use super::scene::{Rows, Scene};
 use crate::core::buffer::{AnySlice, AnySliceMut};
 use crate::core::element::{DType, Element};
@@ -16,6 +15,7 @@ use crate::core::room;
 use crate::libraries::dnn::product::Real;
 use crate::libraries::dnn::product::scratch::Scratch;
 use crate::libraries::dnn::product::tiles::{SLACK, Shared};
+use crate::libraries::tensor_routine::{Checked, missing};
 use crate::numerics::parallel::{Parts, each_number, each_part};
 use half::{bf16, f16};
 use seen::Seen;
@@ -46,7 +46,7 @@ stored! {
 
 /// Rows one after the other: batches, heads, places; and a few elements more, for tiles read behind the last one.
 fn gather<H: Stored<A>, A: Real>(from: &AnySlice<'_>, extents: [usize; 4], [b, h, s]: Rows) -> Result<Scratch<A>> {
-    let from: &[H] = from.downcast().ok_or_else(lost)?;
+    let from: &[H] = from.downcast().ok_or_else(missing)?;
     let [batch, heads, places, width] = extents;
     Scratch::new(batch * heads * places * width + SLACK, places * width, &|head, rows| {
         if head >= batch * heads {
@@ -73,7 +73,7 @@ fn is_distinct([batch, heads, places, width]: [usize; 4], [b, h, s]: Rows) -> bo
 
 /// Packed rows to where they belong.
 fn scatter<H: Stored<A>, A: Real>(all: &[A], to: AnySliceMut<'_>, extents: [usize; 4], rows: Rows) -> Result<()> {
-    let to: &mut [H] = to.downcast().ok_or_else(lost)?;
+    let to: &mut [H] = to.downcast().ok_or_else(missing)?;
     let ([batch, heads, places, width], [b, h, s]) = (extents, rows);
     let to = Shared::new(to);
     let head = |head: usize| {
@@ -130,7 +130,7 @@ impl<A: Real> Others<A> {
         let mut rest = reads.iter();
         let bias = match scene.bias.and_then(|_| rest.next()) {
             Some(slice) => {
-                let from: &[H] = slice.downcast().ok_or_else(lost)?;
+                let from: &[H] = slice.downcast().ok_or_else(missing)?;
                 let mut all: Vec<A> = room::zeroed(from.len())?;
                 all.iter_mut().zip(from).for_each(|(to, from)| *to = from.wide());
                 Some(all)
@@ -139,7 +139,7 @@ impl<A: Real> Others<A> {
         };
         let kept = match scene.dropout.and_then(|_| rest.next()) {
             Some(slice) => {
-                let from: &[H] = slice.downcast().ok_or_else(lost)?;
+                let from: &[H] = slice.downcast().ok_or_else(missing)?;
                 let mut all = room::filled(from.len(), false)?;
                 each_part(&mut all, Parts::with_size(PART), &|part, to| {
                     let from = from.get(part * PART..).unwrap_or_default();
@@ -150,11 +150,11 @@ impl<A: Real> Others<A> {
             None => None,
         };
         let sink = match scene.sink {
-            true => Some(rest.next().and_then(|slice| slice.downcast::<A>()).ok_or_else(lost)?.to_vec()),
+            true => Some(rest.next().and_then(|slice| slice.downcast::<A>()).ok_or_else(missing)?.to_vec()),
             false => None,
         };
         let ints = |slice: Option<&AnySlice<'_>>| -> Result<Vec<i32>> {
-            Ok(slice.and_then(|slice| slice.downcast::<i32>()).ok_or_else(lost)?.to_vec())
+            Ok(slice.and_then(|slice| slice.downcast::<i32>()).ok_or_else(missing)?.to_vec())
         };
         let table = scene.pages.map(|_| ints(rest.next())).transpose()?;
         let lengths = if scene.lengths { Some([ints(rest.next())?, ints(rest.next())?]) } else { None };
@@ -172,28 +172,19 @@ impl<A: Real> Others<A> {
     }
 }
 
-/// Computes the forward pass. The operands were checked.
-pub(super) fn forward<'w>(
-    scene: &Scene,
-    reads: &[AnySlice<'_>],
-    writes: impl IntoIterator<Item = AnySliceMut<'w>>,
-) -> Result<()> {
-    let writes: Vec<AnySliceMut<'_>> = writes.into_iter().collect();
+/// Computes the forward pass.
+pub(super) fn forward(scene: &Scene, operands: Checked<'_, '_>) -> Result<()> {
     match scene.dtype {
-        DType::F32 => forward_of::<f32, f32>(scene, reads, writes),
-        DType::F64 => forward_of::<f64, f64>(scene, reads, writes),
-        DType::F16 => forward_of::<f16, f32>(scene, reads, writes),
-        DType::Bf16 => forward_of::<bf16, f32>(scene, reads, writes),
-        _ => Err(lost()),
+        DType::F32 => forward_of::<f32, f32>(scene, operands),
+        DType::F64 => forward_of::<f64, f64>(scene, operands),
+        DType::F16 => forward_of::<f16, f32>(scene, operands),
+        _ => forward_of::<bf16, f32>(scene, operands),
     }
 }
 
-fn forward_of<H: Stored<A>, A: Real + Stored<A>>(
-    scene: &Scene,
-    reads: &[AnySlice<'_>],
-    writes: Vec<AnySliceMut<'_>>,
-) -> Result<()> {
-    let [q, k, v, rest @ ..] = reads else { return Err(lost()) };
+fn forward_of<H: Stored<A>, A: Real + Stored<A>>(scene: &Scene, operands: Checked<'_, '_>) -> Result<()> {
+    let Checked { reads, writes, .. } = operands;
+    let [q, k, v, rest @ ..] = &reads[..] else { return Err(missing()) };
     let q = gather::<H, A>(q, scene.extents_of_q(), scene.of_q)?;
     let others = Others::new::<H>(scene, rest)?;
     let (of_k, of_v) = (scene.extents_of_k(), scene.extents_of_v());
@@ -210,42 +201,33 @@ fn forward_of<H: Stored<A>, A: Real + Stored<A>>(
     }
     forward::forward(&seen, [&q, &k, &v], &mut o, &mut sums)?;
     let mut writes = writes.into_iter();
-    scatter::<H, A>(&o, writes.next().ok_or_else(lost)?, scene.extents_of_o(), scene.of_o)?;
+    scatter::<H, A>(&o, writes.next().ok_or_else(missing)?, scene.extents_of_o(), scene.of_o)?;
     if scene.stats {
-        let to: &mut [A] = writes.next().ok_or_else(lost)?.downcast().ok_or_else(lost)?;
+        let to: &mut [A] = writes.next().ok_or_else(missing)?.downcast().ok_or_else(missing)?;
         to.iter_mut().zip(&sums).for_each(|(to, from)| *to = *from);
     }
     Ok(())
 }
 
-/// Computes the backward pass. The operands were checked.
-pub(super) fn backward<'w>(
-    scene: &Scene,
-    reads: &[AnySlice<'_>],
-    writes: impl IntoIterator<Item = AnySliceMut<'w>>,
-) -> Result<()> {
-    let writes: Vec<AnySliceMut<'_>> = writes.into_iter().collect();
+/// Computes the backward pass.
+pub(super) fn backward(scene: &Scene, operands: Checked<'_, '_>) -> Result<()> {
     match scene.dtype {
-        DType::F32 => backward_of::<f32, f32>(scene, reads, writes),
-        DType::F64 => backward_of::<f64, f64>(scene, reads, writes),
-        DType::F16 => backward_of::<f16, f32>(scene, reads, writes),
-        DType::Bf16 => backward_of::<bf16, f32>(scene, reads, writes),
-        _ => Err(lost()),
+        DType::F32 => backward_of::<f32, f32>(scene, operands),
+        DType::F64 => backward_of::<f64, f64>(scene, operands),
+        DType::F16 => backward_of::<f16, f32>(scene, operands),
+        _ => backward_of::<bf16, f32>(scene, operands),
     }
 }
 
-fn backward_of<H: Stored<A>, A: Real + Stored<A>>(
-    scene: &Scene,
-    reads: &[AnySlice<'_>],
-    writes: Vec<AnySliceMut<'_>>,
-) -> Result<()> {
-    let [q, k, v, o, dy, sums, rest @ ..] = reads else { return Err(lost()) };
+fn backward_of<H: Stored<A>, A: Real>(scene: &Scene, operands: Checked<'_, '_>) -> Result<()> {
+    let Checked { reads, writes, .. } = operands;
+    let [q, k, v, o, dy, sums, rest @ ..] = &reads[..] else { return Err(missing()) };
     let q = gather::<H, A>(q, scene.extents_of_q(), scene.of_q)?;
     let k = gather::<H, A>(k, scene.extents_of_k(), scene.of_k)?;
     let v = gather::<H, A>(v, scene.extents_of_v(), scene.of_v)?;
     let o = gather::<H, A>(o, scene.extents_of_o(), scene.of_o)?;
     let dy = gather::<H, A>(dy, scene.extents_of_o(), scene.of_o)?;
-    let sums: &[A] = sums.downcast().ok_or_else(lost)?;
+    let sums: &[A] = sums.downcast().ok_or_else(missing)?;
     let others = Others::new::<H>(scene, rest)?;
     let len = |extents: [usize; 4]| extents.iter().product();
     let sizes = [scene.extents_of_q(), scene.extents_of_k(), scene.extents_of_v()].map(len);

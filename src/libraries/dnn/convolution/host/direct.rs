@@ -4,7 +4,7 @@
 //! line to line of a plane, over those between the lines too, where that takes fewer vectors than line by line.
 
 use super::super::problem::Problem;
-use super::lost;
+use super::missing;
 use super::planes::Planes;
 use crate::core::error::Result;
 use crate::core::room;
@@ -60,7 +60,7 @@ impl<'p> Direct<'p> {
         let (groups, to) = (self.problem.groups, Shared::new(y));
         try_each_number(groups * parts * self.chunks.len(), 1, &|block| {
             let (place, rest) = (block / (groups * parts), block % (groups * parts));
-            let chunk = self.chunks.get(place).copied().ok_or_else(lost)?;
+            let chunk = self.chunks.get(place).copied().ok_or_else(missing)?;
             let block = Block { of: self, group: rest / parts, first: rest % parts * self.filters, chunk };
             block.compute(&planes, w, &to)
         })

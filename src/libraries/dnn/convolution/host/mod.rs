@@ -11,38 +11,28 @@ mod planes;
 mod single;
 
 use super::problem::{Direction, Problem};
-use crate::core::buffer::{AnySlice, AnySliceMut};
 use crate::core::element::{DType, Element};
-use crate::core::error::{Error, Result};
+use crate::core::error::Result;
 use crate::core::room;
 use crate::libraries::dnn::product::Real;
+use crate::libraries::tensor_routine::{Checked, missing};
 use crate::numerics::parallel::{Parts, each_part};
 use half::{bf16, f16};
 use passes::{data, filter, forward};
 
-fn lost() -> Error {
-    Error::library("internal error: unchecked operands")
-}
-
-/// Computes a convolution. The operands were checked.
-pub(super) fn run<'w>(
-    problem: &Problem,
-    reads: &[AnySlice<'_>],
-    writes: impl IntoIterator<Item = AnySliceMut<'w>>,
-) -> Result<()> {
-    let output = writes.into_iter().next().ok_or_else(lost)?;
+/// Computes a convolution.
+pub(super) fn run(problem: &Problem, operands: Checked<'_, '_>) -> Result<()> {
     match problem.dtype {
-        DType::F32 => native::<f32>(problem, reads, output),
-        DType::F64 => native::<f64>(problem, reads, output),
-        DType::F16 => narrow::<f16>(problem, reads, output, f16::to_f32, f16::from_f32),
-        DType::Bf16 => narrow::<bf16>(problem, reads, output, bf16::to_f32, bf16::from_f32),
-        _ => Err(lost()),
+        DType::F32 => native::<f32>(problem, operands),
+        DType::F64 => native::<f64>(problem, operands),
+        DType::F16 => narrow::<f16>(problem, operands, f16::to_f32, f16::from_f32),
+        _ => narrow::<bf16>(problem, operands, bf16::to_f32, bf16::from_f32),
     }
 }
 
-fn native<A: Real>(problem: &Problem, reads: &[AnySlice<'_>], output: AnySliceMut<'_>) -> Result<()> {
-    let slices: Option<Vec<&[A]>> = reads.iter().map(|slice| slice.downcast()).collect();
-    let (slices, output) = (slices.ok_or_else(lost)?, output.downcast::<A>().ok_or_else(lost)?);
+fn native<A: Real>(problem: &Problem, operands: Checked<'_, '_>) -> Result<()> {
+    let (slices, outputs) = operands.typed::<A, A>()?;
+    let [output] = <[_; 1]>::try_from(outputs).map_err(|_| missing())?;
     compute(problem, &slices, output)
 }
 
@@ -51,14 +41,14 @@ const PART: usize = 1 << 14;
 
 fn narrow<H: Element>(
     problem: &Problem,
-    reads: &[AnySlice<'_>],
-    output: AnySliceMut<'_>,
+    operands: Checked<'_, '_>,
     wide: fn(H) -> f32,
     round: fn(f32) -> H,
 ) -> Result<()> {
+    let (reads, outputs) = operands.typed::<H, H>()?;
+    let [output] = <[_; 1]>::try_from(outputs).map_err(|_| missing())?;
     let mut widened = Vec::with_capacity(reads.len());
-    for slice in reads {
-        let from: &[H] = slice.downcast().ok_or_else(lost)?;
+    for from in reads {
         let mut to: Vec<f32> = room::zeroed(from.len())?;
         each_part(&mut to, Parts::with_size(PART), &|part, to| {
             let from = from.get(part * PART..).unwrap_or_default();
@@ -67,7 +57,6 @@ fn narrow<H: Element>(
         widened.push(to);
     }
     let slices: Vec<&[f32]> = widened.iter().map(Vec::as_slice).collect();
-    let output = output.downcast::<H>().ok_or_else(lost)?;
     let mut sums: Vec<f32> = room::zeroed(output.len())?;
     compute(problem, &slices, &mut sums)?;
     each_part(output, Parts::with_size(PART), &|part, to| {
@@ -78,7 +67,7 @@ fn narrow<H: Element>(
 }
 
 fn compute<A: Real>(problem: &Problem, reads: &[&[A]], output: &mut [A]) -> Result<()> {
-    let [one, other, extra @ ..] = reads else { return Err(lost()) };
+    let [one, other, extra @ ..] = reads else { return Err(missing()) };
     if output.is_empty() {
         return Ok(());
     }

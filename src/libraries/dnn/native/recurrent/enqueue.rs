@@ -15,6 +15,7 @@ use crate::engines::cuda::Queue;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::library::Code;
 use crate::engines::op::Prepare;
+use crate::libraries::tensor_routine::missing;
 
 pub(in super::super::super) fn prepare(scene: &Scene, is_backward: bool, plans: &mut Prepare<'_>) {
     if scene.is_empty() {
@@ -31,10 +32,6 @@ pub(in super::super::super) fn prepare(scene: &Scene, is_backward: bool, plans: 
 fn int(n: usize) -> i32 {
     // The sizes were checked.
     i32::try_from(n).unwrap_or(i32::MAX)
-}
-
-fn lost() -> Error {
-    Error::library("internal error: unchecked operands")
 }
 
 /// Descriptions of a call. Dropping them frees them, which makes no driver call.
@@ -196,9 +193,9 @@ impl<'s> Initial<'s> {
 pub(in super::super::super) fn forward(scene: &Scene, queue: &mut Enqueue<'_, Recur>) -> Result<()> {
     let (reads, writes) = (queue.reads(), queue.writes());
     let mut reads = reads.iter();
-    let (x, parameters) = (reads.next().ok_or_else(lost)?, reads.next().ok_or_else(lost)?);
+    let (x, parameters) = (reads.next().ok_or_else(missing)?, reads.next().ok_or_else(missing)?);
     let initial = Initial::next(scene.initial, &mut reads);
-    let [y, h, c, reserve @ ..] = &writes[..] else { return Err(lost()) };
+    let [y, h, c, reserve @ ..] = &writes[..] else { return Err(missing()) };
     if scene.is_empty() {
         carry(queue, y, None)?;
         carry(queue, h, initial.h)?;
@@ -274,11 +271,11 @@ pub(in super::super::super) fn backward(
 ) -> Result<()> {
     let (reads, writes) = (queue.reads(), queue.writes());
     let mut reads = reads.iter();
-    let (x, parameters) = (reads.next().ok_or_else(lost)?, reads.next().ok_or_else(lost)?);
+    let (x, parameters) = (reads.next().ok_or_else(missing)?, reads.next().ok_or_else(missing)?);
     let initial = Initial::next(scene.initial, &mut reads);
-    let (y, dy) = (reads.next().ok_or_else(lost)?, reads.next().ok_or_else(lost)?);
+    let (y, dy) = (reads.next().ok_or_else(missing)?, reads.next().ok_or_else(missing)?);
     let last = Initial::next(given, &mut reads);
-    let [kept, dx, dw, dh0, dc0] = &writes[..] else { return Err(lost()) };
+    let [kept, dx, dw, dh0, dc0] = &writes[..] else { return Err(missing()) };
     if scene.is_empty() {
         carry(queue, dx, None)?;
         carry(queue, dw, None)?;

@@ -5,7 +5,7 @@ use super::super::parameters::RecurrentParameter;
 use super::super::spec::RecurrentCell;
 use super::cells::{Cellular, Slope};
 use super::layer::{Layer, Parts, part, part_mut, trimmed};
-use super::{Reads, lost};
+use super::{Reads, missing};
 use crate::core::error::Result;
 use crate::core::room;
 use crate::libraries::dnn::product::panels::Panels;
@@ -19,9 +19,9 @@ pub(super) fn back<A: Cellular>(
     writes: Vec<&mut [A]>,
     reserve: &mut [A],
 ) -> Result<()> {
-    let Ok([dx, dw, dh, dc]) = <[&mut [A]; 4]>::try_from(writes) else { return Err(lost()) };
+    let Ok([dx, dw, dh, dc]) = <[&mut [A]; 4]>::try_from(writes) else { return Err(missing()) };
     let mut more = reads.more.iter().copied();
-    let (y, dy) = (more.next().ok_or_else(lost)?, more.next().ok_or_else(lost)?);
+    let (y, dy) = (more.next().ok_or_else(missing)?, more.next().ok_or_else(missing)?);
     for (to, there) in [&mut *dh, &mut *dc].into_iter().zip(given) {
         match if there { more.next() } else { None } {
             Some(from) => to.copy_from_slice(from),
@@ -36,7 +36,7 @@ pub(super) fn back<A: Cellular>(
     let net = &scene.net;
     let parts = Parts::new(scene);
     let between = (net.layers - 1) * parts.states;
-    let (states, gates) = reserve.split_at_checked(between).ok_or_else(lost)?;
+    let (states, gates) = reserve.split_at_checked(between).ok_or_else(missing)?;
     let (own_x, own_y) = (trimmed(scene, reads.x, net.input)?, trimmed(scene, y, net.directions() * net.state())?);
     let (x, y) = (own_x.as_deref().unwrap_or(reads.x), own_y.as_deref().unwrap_or(y));
     let mut slopes = room::with_capacity(dy.len())?;
@@ -49,7 +49,7 @@ pub(super) fn back<A: Cellular>(
         for direction in 0..net.directions() {
             let layer = Layer { scene, layer: index, direction };
             let mine = part(gates, layer.index(), parts.gates + parts.extra);
-            let (gates, extra) = mine.split_at_checked(parts.gates).ok_or_else(lost)?;
+            let (gates, extra) = mine.split_at_checked(parts.gates).ok_or_else(missing)?;
             let pass = Back { layer, reads, input, output, gates, extra };
             pass.run(&slopes, &mut *of_input, &mut *dw, &mut *dh, &mut *dc)?;
         }
@@ -83,7 +83,7 @@ impl<A: Cellular> Back<'_, A> {
         let peepholes = self.layer.peepholes(self.reads.parameters);
         let mut of_gates: Vec<A> = room::zeroed(self.gates.len())?;
         let mut of_products: Vec<A> = room::zeroed(if is_gru { self.gates.len() } else { 0 })?;
-        let r = self.layer.matrix(RecurrentParameter::Recurrent).ok_or_else(lost)?;
+        let r = self.layer.matrix(RecurrentParameter::Recurrent).ok_or_else(missing)?;
         let r = Panels::new((rows, width), self.reads.parameters, r)?;
         let (mut raw, mut next) = (room::zeroed(batch * hidden)?, room::zeroed(r.count(batch))?);
         let zeros = room::zeroed(hidden)?;
@@ -145,7 +145,7 @@ impl<A: Cellular> Back<'_, A> {
     fn unproject(&self, time: usize, dh: &[A], raw: &mut [A], dw: &mut [A]) -> Result<()> {
         let (net, batch) = (&self.layer.scene.net, self.layer.scene.batch);
         let (hidden, width, rows) = (net.hidden, net.state(), net.rows());
-        let p = self.layer.matrix(RecurrentParameter::Projection).ok_or_else(lost)?;
+        let p = self.layer.matrix(RecurrentParameter::Projection).ok_or_else(missing)?;
         // What belongs to sequences without this step is not looked at.
         let mut slopes = room::zeroed(batch * width)?;
         let mut states: Vec<A> = room::zeroed(batch * hidden)?;
@@ -168,7 +168,7 @@ impl<A: Cellular> Back<'_, A> {
         let steps = scene.time * batch;
         let all = Matrix::rows(0, rows);
         let of_input = Matrix::rows(0, width);
-        let w = self.layer.matrix(RecurrentParameter::Input).ok_or_else(lost)?;
+        let w = self.layer.matrix(RecurrentParameter::Input).ok_or_else(missing)?;
         product((steps, width, rows), (dx, of_input), (of_gates, all), (self.reads.parameters, w), true, true)?;
         product((rows, width, steps), (&mut *dw, w), (of_gates, all.turned()), (self.input, of_input), true, true)?;
         self.recurrent(of_states, dw)?;
@@ -189,7 +189,7 @@ impl<A: Cellular> Back<'_, A> {
     fn recurrent(&self, of_states: &[A], dw: &mut [A]) -> Result<()> {
         let (scene, net) = (self.layer.scene, &self.layer.scene.net);
         let (batch, rows, width) = (scene.batch, net.rows(), net.state());
-        let r = self.layer.matrix(RecurrentParameter::Recurrent).ok_or_else(lost)?;
+        let r = self.layer.matrix(RecurrentParameter::Recurrent).ok_or_else(missing)?;
         // The rows whose product is with the states themselves.
         let direct = if net.cell == RecurrentCell::GruResetFirst { 2 * net.hidden } else { rows };
         self.after_reset(of_states, dw)?;

@@ -5,7 +5,7 @@ use super::super::parameters::RecurrentParameter;
 use super::super::spec::RecurrentCell;
 use super::cells::{Cellular, Step};
 use super::layer::{Layer, Parts, part_mut, trimmed};
-use super::{Reads, lost};
+use super::{Reads, missing};
 use crate::core::error::Result;
 use crate::core::room;
 use crate::libraries::dnn::product::Matrix;
@@ -21,7 +21,7 @@ pub(super) fn forth<A: Cellular>(
     reserve: &mut [A],
     round: fn(A) -> A,
 ) -> Result<()> {
-    let Ok([y, h, c]) = <[&mut [A]; 3]>::try_from(writes) else { return Err(lost()) };
+    let Ok([y, h, c]) = <[&mut [A]; 3]>::try_from(writes) else { return Err(missing()) };
     y.fill(A::default());
     fill(h, reads.states);
     fill(c, reads.cells);
@@ -34,7 +34,7 @@ pub(super) fn forth<A: Cellular>(
     let between = (net.layers - 1) * parts.states;
     let mut own = room::zeroed(if trains { 0 } else { between + parts.gates + parts.extra })?;
     let kept = if trains { reserve } else { own.as_mut_slice() };
-    let (outputs, gates) = kept.split_at_mut_checked(between).ok_or_else(lost)?;
+    let (outputs, gates) = kept.split_at_mut_checked(between).ok_or_else(missing)?;
     if trains && scene.lengths.is_some() {
         // The next layer and the gradients of its parameters multiply what lies behind the ends of sequences by zeros.
         outputs.fill(A::default());
@@ -48,12 +48,12 @@ pub(super) fn forth<A: Cellular>(
     for index in 0..net.layers {
         let is_last = index + 1 == net.layers;
         let output = if is_last { last.take() } else { inner.next() };
-        let output = output.ok_or_else(lost)?;
+        let output = output.ok_or_else(missing)?;
         for direction in 0..net.directions() {
             let layer = Layer { scene, layer: index, direction };
             let of_layer = if trains { layer.index() } else { 0 };
             let mine = part_mut(gates, of_layer, parts.gates + parts.extra);
-            let (gates, extra) = mine.split_at_mut_checked(parts.gates).ok_or_else(lost)?;
+            let (gates, extra) = mine.split_at_mut_checked(parts.gates).ok_or_else(missing)?;
             let state = part_mut(h, layer.index(), batch * net.state());
             let cell = match net.is_lstm() {
                 true => part_mut(c, layer.index(), batch * net.hidden),
@@ -95,7 +95,7 @@ impl<A: Cellular> Forth<'_, A> {
                 row.iter_mut().zip(bias).for_each(|(sum, bias)| *sum = *sum + *bias);
             }
         });
-        let w = layer.matrix(RecurrentParameter::Input).ok_or_else(lost)?;
+        let w = layer.matrix(RecurrentParameter::Input).ok_or_else(missing)?;
         let w = Panels::new((width, rows), self.parameters, w.turned())?;
         w.block((steps, 0..rows), (input, Matrix::rows(0, width)), (gates, rows), (true, true))
     }
@@ -124,7 +124,7 @@ impl<A: Cellular> Forth<'_, A> {
         }
         self.sums(input, gates)?;
         let is_gru = net.cell == RecurrentCell::Gru;
-        let turned = self.turned(RecurrentParameter::Recurrent)?.ok_or_else(lost)?;
+        let turned = self.turned(RecurrentParameter::Recurrent)?.ok_or_else(missing)?;
         let projection = self.turned(RecurrentParameter::Projection)?;
         let mut products = room::zeroed(turned.count(batch))?;
         let mut rows_of_products = room::zeroed(if is_gru { batch * rows } else { 0 })?;

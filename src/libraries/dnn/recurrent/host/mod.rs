@@ -16,16 +16,13 @@ mod peepholes;
 mod reset;
 
 use super::net::Scene;
-use crate::core::buffer::{AnySlice, AnySliceMut};
+use crate::core::buffer::AnySliceMut;
 use crate::core::element::{DType, Element};
-use crate::core::error::{Error, Result};
+use crate::core::error::Result;
 use crate::core::room;
+use crate::libraries::tensor_routine::{Checked, missing};
 use cells::Cellular;
 use half::{bf16, f16};
-
-fn lost() -> Error {
-    Error::library("internal error: unchecked operands")
-}
 
 /// What a pass reads: the input, the parameters, initial states and cells; the other operands of a backward pass.
 struct Reads<'a, A> {
@@ -39,7 +36,7 @@ struct Reads<'a, A> {
 impl<'a, A> Reads<'a, A> {
     fn new(scene: &Scene, all: Vec<&'a [A]>) -> Result<Self> {
         let mut all = all.into_iter();
-        let (x, parameters) = (all.next().ok_or_else(lost)?, all.next().ok_or_else(lost)?);
+        let (x, parameters) = (all.next().ok_or_else(missing)?, all.next().ok_or_else(missing)?);
         let [has_states, has_cells] = scene.initial;
         let states = if has_states { all.next() } else { None };
         let cells = if has_cells { all.next() } else { None };
@@ -47,36 +44,22 @@ impl<'a, A> Reads<'a, A> {
     }
 }
 
-/// The operands in the type in which they are computed.
-struct Wide<A> {
-    all: Vec<Vec<A>>,
-}
-
-fn widened<H: Element, A>(reads: &[AnySlice<'_>], wide: fn(H) -> A) -> Result<Wide<A>> {
-    let mut all = Vec::with_capacity(reads.len());
-    for slice in reads {
-        let from: &[H] = slice.downcast().ok_or_else(lost)?;
-        let mut to = room::with_capacity(from.len())?;
-        to.extend(from.iter().map(|x| wide(*x)));
-        all.push(to);
-    }
-    Ok(Wide { all })
-}
-
 /// A pass over operands of one type: those that are read, those that are written, and the reserve.
 type Pass<'p, A> = &'p dyn Fn(Reads<'_, A>, Vec<&mut [A]>, &mut [A]) -> Result<()>;
 
+/// The reserve, which is of the type of sums.
+fn reserved<A: Element>(reserve: Option<AnySliceMut<'_>>) -> Result<&mut [A]> {
+    reserve.map_or(Some(&mut [][..]), |reserve| reserve.downcast()).ok_or_else(missing)
+}
+
 fn native<A: Cellular>(
     scene: &Scene,
-    reads: &[AnySlice<'_>],
-    writes: Vec<AnySliceMut<'_>>,
+    operands: Checked<'_, '_>,
     reserve: Option<AnySliceMut<'_>>,
     pass: Pass<'_, A>,
 ) -> Result<()> {
-    let slices: Option<Vec<&[A]>> = reads.iter().map(|slice| slice.downcast()).collect();
-    let writes: Option<Vec<&mut [A]>> = writes.into_iter().map(|slice| slice.downcast()).collect();
-    let reserve = reserve.map_or(Some(&mut [][..]), |reserve| reserve.downcast()).ok_or_else(lost)?;
-    pass(Reads::new(scene, slices.ok_or_else(lost)?)?, writes.ok_or_else(lost)?, reserve)
+    let (reads, writes) = operands.typed::<A, A>()?;
+    pass(Reads::new(scene, reads)?, writes, reserved(reserve)?)
 }
 
 /// How a half is widened, and rounded.
@@ -85,21 +68,23 @@ type Halves<H> = (fn(H) -> f32, fn(f32) -> H);
 fn narrow<H: Element>(
     scene: &Scene,
     (wide, round): Halves<H>,
-    reads: &[AnySlice<'_>],
-    writes: Vec<AnySliceMut<'_>>,
+    operands: Checked<'_, '_>,
     reserve: Option<AnySliceMut<'_>>,
     pass: Pass<'_, f32>,
 ) -> Result<()> {
-    let read = widened(reads, wide)?;
-    let reserve = reserve.map_or(Some(&mut [][..]), |reserve| reserve.downcast()).ok_or_else(lost)?;
-    let writes: Option<Vec<&mut [H]>> = writes.into_iter().map(|slice| slice.downcast()).collect();
-    let writes = writes.ok_or_else(lost)?;
+    let (reads, writes) = operands.typed::<H, H>()?;
+    let mut widened = Vec::with_capacity(reads.len());
+    for from in reads {
+        let mut to = room::with_capacity(from.len())?;
+        to.extend(from.iter().map(|x| wide(*x)));
+        widened.push(to);
+    }
     let mut sums = Vec::with_capacity(writes.len());
     for slice in &writes {
         sums.push(room::zeroed::<f32>(slice.len())?);
     }
-    let slices = read.all.iter().map(Vec::as_slice).collect();
-    pass(Reads::new(scene, slices)?, sums.iter_mut().map(Vec::as_mut_slice).collect(), reserve)?;
+    let slices = widened.iter().map(Vec::as_slice).collect();
+    pass(Reads::new(scene, slices)?, sums.iter_mut().map(Vec::as_mut_slice).collect(), reserved(reserve)?)?;
     for (to, from) in writes.into_iter().zip(&sums) {
         to.iter_mut().zip(from).for_each(|(to, from)| *to = round(*from));
     }
@@ -118,28 +103,21 @@ fn half_of(dtype: DType) -> fn(f32) -> f32 {
 /// The passes for both types.
 fn run(
     scene: &Scene,
-    reads: &[AnySlice<'_>],
-    writes: Vec<AnySliceMut<'_>>,
+    operands: Checked<'_, '_>,
     reserve: Option<AnySliceMut<'_>>,
     (single, double): (Pass<'_, f32>, Pass<'_, f64>),
 ) -> Result<()> {
     match scene.net.dtype {
-        DType::F32 => native(scene, reads, writes, reserve, single),
-        DType::F64 => native(scene, reads, writes, reserve, double),
-        DType::F16 => narrow(scene, (f16::to_f32, f16::from_f32), reads, writes, reserve, single),
-        DType::Bf16 => narrow(scene, (bf16::to_f32, bf16::from_f32), reads, writes, reserve, single),
-        _ => Err(lost()),
+        DType::F32 => native(scene, operands, reserve, single),
+        DType::F64 => native(scene, operands, reserve, double),
+        DType::F16 => narrow(scene, (f16::to_f32, f16::from_f32), operands, reserve, single),
+        _ => narrow(scene, (bf16::to_f32, bf16::from_f32), operands, reserve, single),
     }
 }
 
-/// Computes a net. The operands were checked.
-pub(super) fn forward<'w>(
-    scene: &Scene,
-    reads: &[AnySlice<'_>],
-    writes: impl IntoIterator<Item = AnySliceMut<'w>>,
-) -> Result<()> {
-    let mut writes: Vec<AnySliceMut<'w>> = writes.into_iter().collect();
-    let reserve = if scene.reserve > 0 { writes.pop() } else { None };
+/// Computes a net.
+pub(super) fn forward(scene: &Scene, mut operands: Checked<'_, '_>) -> Result<()> {
+    let reserve = if scene.reserve > 0 { operands.writes.pop() } else { None };
     let round = half_of(scene.net.dtype);
     let single = |reads: Reads<'_, f32>, writes: Vec<&mut [f32]>, reserve: &mut [f32]| {
         forth::forth(scene, &reads, writes, reserve, round)
@@ -147,23 +125,17 @@ pub(super) fn forward<'w>(
     let double = |reads: Reads<'_, f64>, writes: Vec<&mut [f64]>, reserve: &mut [f64]| {
         forth::forth(scene, &reads, writes, reserve, |x| x)
     };
-    run(scene, reads, writes, reserve, (&single, &double))
+    run(scene, operands, reserve, (&single, &double))
 }
 
-/// Computes gradients. The operands were checked.
-pub(super) fn backward<'w>(
-    scene: &Scene,
-    given: [bool; 2],
-    reads: &[AnySlice<'_>],
-    writes: impl IntoIterator<Item = AnySliceMut<'w>>,
-) -> Result<()> {
-    let mut writes = writes.into_iter();
-    let reserve = Some(writes.next().ok_or_else(lost)?);
+/// Computes gradients.
+pub(super) fn backward(scene: &Scene, given: [bool; 2], mut operands: Checked<'_, '_>) -> Result<()> {
+    let reserve = (!operands.writes.is_empty()).then(|| operands.writes.remove(0));
     let single = |reads: Reads<'_, f32>, writes: Vec<&mut [f32]>, reserve: &mut [f32]| {
         back::back(scene, given, &reads, writes, reserve)
     };
     let double = |reads: Reads<'_, f64>, writes: Vec<&mut [f64]>, reserve: &mut [f64]| {
         back::back(scene, given, &reads, writes, reserve)
     };
-    run(scene, reads, writes.collect(), reserve, (&single, &double))
+    run(scene, operands, reserve, (&single, &double))
 }

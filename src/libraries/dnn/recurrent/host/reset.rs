@@ -6,7 +6,7 @@ use super::back::Back;
 use super::cells::{Cellular, ResetFirst, part as gate_of, split};
 use super::forth::{Forth, least};
 use super::layer::{part, part_mut};
-use super::lost;
+use super::missing;
 use crate::core::error::Result;
 use crate::core::room;
 use crate::libraries::dnn::product::panels::Panels;
@@ -26,7 +26,7 @@ impl<A: Cellular> Forth<'_, A> {
         let (rows, hidden) = (net.rows(), net.hidden);
         self.sums(input, gates)?;
         let place = net.place(layer.layer, layer.direction, RecurrentParameter::Recurrent);
-        let (first, ..) = place.ok_or_else(lost)?;
+        let (first, ..) = place.ok_or_else(missing)?;
         let of_gates = Matrix::rows(first, hidden).turned();
         let of_state = Matrix::rows(first + 2 * hidden * hidden, hidden).turned();
         let of_gates = Panels::new((hidden, 2 * hidden), self.parameters, of_gates)?;
@@ -65,7 +65,7 @@ impl<A: Cellular> Back<'_, A> {
         let (batch, rows, hidden) = (scene.batch, net.rows(), net.hidden);
         let parameters = self.reads.parameters;
         let place = net.place(layer.layer, layer.direction, RecurrentParameter::Recurrent);
-        let (first, ..) = place.ok_or_else(lost)?;
+        let (first, ..) = place.ok_or_else(missing)?;
         let of_gates = Panels::new((2 * hidden, hidden), parameters, Matrix::rows(first, hidden))?;
         let after = first + 2 * hidden * hidden;
         let of_state = Panels::new((hidden, hidden), parameters, Matrix::rows(after, hidden))?;
@@ -126,7 +126,7 @@ impl<A: Cellular> Back<'_, A> {
             return Ok(());
         }
         let (steps, rows, hidden) = (scene.time * scene.batch, net.rows(), net.hidden);
-        let r = self.layer.matrix(RecurrentParameter::Recurrent).ok_or_else(lost)?;
+        let r = self.layer.matrix(RecurrentParameter::Recurrent).ok_or_else(missing)?;
         let to = Matrix { first: r.first + 2 * hidden * r.down, ..r };
         let of_slopes = Matrix { first: 2 * hidden, down: rows, right: 1 };
         let from = (self.extra, Matrix::rows(0, hidden));

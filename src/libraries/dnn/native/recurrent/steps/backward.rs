@@ -9,6 +9,7 @@ use crate::core::buffer::AnySpan;
 use crate::core::error::Result;
 use crate::engines::cuda::Queue;
 use crate::libraries::dnn::RecurrentCell;
+use crate::libraries::tensor_routine::missing;
 
 /// The gradients that are read: of the outputs, and of the last states and cells.
 pub(in super::super) struct Given<'s> {
@@ -205,7 +206,7 @@ impl<'w, 'q> Back<'w, 'q> {
         let scene = self.work.scene;
         let (net, steps) = (&scene.net, scene.time * scene.batch);
         let (rows, hidden, state, width) = (net.rows(), net.hidden, net.state(), net.width(layer.layer));
-        let to = |parameter| layer.place(self.of_parameters, parameter).ok_or_else(super::work::lost);
+        let to = |parameter| layer.place(self.of_parameters, parameter).ok_or_else(missing);
         let (w, of_w) = (layer.matrix(RecurrentParameter::Input)?, to(RecurrentParameter::Input)?);
         let of_r = to(RecurrentParameter::Recurrent)?;
         let slopes = Matrix::new(layer.gates, rows);

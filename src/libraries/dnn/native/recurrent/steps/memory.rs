@@ -2,6 +2,7 @@
 
 use super::super::super::super::recurrent::{RecurrentParameter, Scene};
 use crate::core::error::{Error, Result};
+use crate::libraries::tensor_routine::missing;
 
 /// Matrices and their places count elements of the type of sums.
 #[derive(Clone, Copy)]
@@ -113,7 +114,7 @@ impl<'s> Layer<'s> {
     }
 
     pub(super) fn matrix(&self, parameter: RecurrentParameter) -> Result<Matrix> {
-        self.place(self.parameters, parameter).ok_or_else(super::work::lost)
+        self.place(self.parameters, parameter).ok_or_else(missing)
     }
 
     /// The weights of the cells in the gates i, f and o.

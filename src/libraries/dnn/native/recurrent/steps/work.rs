@@ -5,13 +5,9 @@ use super::kernels::{Kernels, Pass, Role};
 use super::memory::{Layer, Matrix, bytes};
 use crate::core::buffer::AnySpan;
 use crate::core::element::DType;
-use crate::core::error::{Error, Result};
+use crate::core::error::Result;
 use crate::engines::cuda::Queue;
 use crate::libraries::blas::native::real_product;
-
-pub(super) fn lost() -> Error {
-    Error::library("internal error: unchecked operands")
-}
 
 /// A queue with the kernels of a pass. All addresses are those of operands of the dispatch, or of its scratch memory.
 pub(super) struct Work<'w, 'q> {
