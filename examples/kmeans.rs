@@ -19,7 +19,7 @@ fn main() -> windlass::Result<()> {
     let points = device.contiguous(points.reshape([10_000, 2])?)?; // 2000 around each
     // The first centres: a point, then again and again the one that is farthest from all so far.
     let mut centres = device.contiguous(points.slice(..1)?)?;
-    while centres.extents() != truth.extents() {
+    while centres.shape() != truth.shape() {
         let nearest = device.min(&distances(&device, &points, &centres)?, 1)?;
         let farthest = device.argmax(&nearest, Keep(0))?;
         centres = device.concat([&*centres, &device.take(&points, &farthest, 0)?.await_result()?], 0)?;

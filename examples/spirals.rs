@@ -27,7 +27,7 @@ struct Parameter {
 
 impl Parameter {
     fn new(device: &Device, value: Tensor<f32>) -> Result<Self> {
-        let [mean, square] = [device.zeros_tensor(value.extents())?, device.zeros_tensor(value.extents())?];
+        let [mean, square] = [device.zeros_tensor(value.shape())?, device.zeros_tensor(value.shape())?];
         Ok(Parameter { value, mean, square })
     }
 

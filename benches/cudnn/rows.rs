@@ -96,9 +96,9 @@ fn pools(device: &Device) {
     row(device, "average pool", bytes, |device| device.dnn().average_pool(&x, &pool));
     let (y, places) = device.dnn().max_pool_places(&x, &pool).unwrap().await_result().unwrap();
     row(device, "max pool gradient", bytes + 2 * x.len(), |device| {
-        device.dnn().max_pool_gradient(&y, &places, x.extents(), &pool)
+        device.dnn().max_pool_gradient(&y, &places, x.shape(), &pool)
     });
-    row(device, "average pool gradient", bytes, |device| device.dnn().average_pool_gradient(&y, x.extents(), &pool));
+    row(device, "average pool gradient", bytes, |device| device.dnn().average_pool_gradient(&y, x.shape(), &pool));
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub(crate) fn main() -> Result<()> {
     let sums = (device.sum(&w, All)?, device.sum(&y, All)?);
     println!(
         "files {:?} {} {} {:?}",
-        w.extents(),
+        w.shape(),
         device.item(&sums.0)?,
         device.item(&sums.1)?,
         device.to_vec(&places)?

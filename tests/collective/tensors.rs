@@ -17,12 +17,12 @@ fn tensors_are_sent_in_row_major_order() {
                 let comm = Communicator::join(&at, [&device]).unwrap();
                 let x = device.tensor([4, 3], (0..12).map(|x| (x + 100 * rank) as i32).collect::<Vec<_>>()).unwrap();
                 let all = comm.all_gather_tensor(&x).unwrap().await_result().unwrap();
-                assert_eq!(all.extents(), [2, 4, 3]);
+                assert_eq!(all.shape(), [2, 4, 3]);
                 assert_eq!(device.item(all.slice((1, 2, 1)).unwrap()).unwrap(), 107);
                 // A part of a tensor, at an offset: rows 1 and 2 of four.
                 let rows = x.slice((1..3, ..)).unwrap();
                 let part = comm.reduce_scatter_tensor(Combine::Sum, &rows).unwrap().await_result().unwrap();
-                assert_eq!(part.extents(), [1, 3]);
+                assert_eq!(part.shape(), [1, 3]);
                 let first = 2 * (3 + 3 * rank as i32) + 100;
                 assert_eq!(device.to_vec(part.buffer()).unwrap(), [first, first + 2, first + 4]);
                 // In place, the rest stays.
@@ -60,7 +60,7 @@ fn tensors_of_which_a_root_has_more() {
                     let own: Vec<i32> = (0..4).map(|x| x + 100 * rank as i32).collect();
                     assert_eq!(all(sum), if rank == root { vec![300, 303, 306, 309] } else { own });
                     let parts = comm.gather_tensor(root, &make(1)).unwrap().await_result().unwrap();
-                    assert_eq!(parts.extents(), [if rank == root { 3 } else { 0 }, 1, 2]);
+                    assert_eq!(parts.shape(), [if rank == root { 3 } else { 0 }, 1, 2]);
                     assert_eq!(all(parts), if rank == root { vec![0, 1, 100, 101, 200, 201] } else { vec![] });
                     // The root's six rows stay; the others get two of them.
                     let rows = make(if rank == root { 6 } else { 2 });
@@ -71,7 +71,7 @@ fn tensors_of_which_a_root_has_more() {
                 }
                 let turned = comm.all_to_all_tensor(&make(3)).unwrap().await_result().unwrap();
                 let row = |from: i32| [100 * from + 2 * rank as i32, 100 * from + 2 * rank as i32 + 1];
-                assert_eq!(turned.extents(), [3, 2]);
+                assert_eq!(turned.shape(), [3, 2]);
                 assert_eq!(all(turned), [row(0), row(1), row(2)].concat());
                 // A row of one to a row of another: the rest stays.
                 let part = make(3).part(|all| all.slice((1..2, ..))).unwrap();
@@ -109,11 +109,11 @@ fn what_is_no_tensor_in_row_major_order_of_one_rank_is_refused_and_comes_back() 
     let part = x.part(|all| all.slice((.., 1..2))).unwrap();
     let rejected = comm.all_reduce_tensor(Combine::Sum, part).map(drop).unwrap_err();
     let (x,) = rejected.back.unwrap();
-    assert_eq!(x.extents(), [2, 3]);
+    assert_eq!(x.shape(), [2, 3]);
     let several = Communicator::new(&hosts(2)).unwrap();
     let rejected = several.all_reduce_tensor(Combine::Sum, x).map(drop).unwrap_err();
     assert!(matches!(rejected.error, Error::Unsupported { .. }) && rejected.back.is_some());
     // Nothing is something too.
     let none = comm.all_reduce_tensor(Combine::Sum, device.zeros_tensor::<f32>([0, 3]).unwrap()).unwrap();
-    assert_eq!(none.await_result().unwrap().extents(), [0, 3]);
+    assert_eq!(none.await_result().unwrap().shape(), [0, 3]);
 }

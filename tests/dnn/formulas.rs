@@ -24,7 +24,7 @@ pub(crate) fn check(
     let x = Laid::<f64>::random(rng, extents, |rng| rng.unit() * 3.0);
     let host = devices.last().unwrap();
     let made = f(host, &typed::<f64>(&x.up(host))).unwrap();
-    let dy = Laid::<f64>::random(rng, made.extents(), |rng| rng.unit());
+    let dy = Laid::<f64>::random(rng, made.shape(), |rng| rng.unit());
     let (mut forward, mut gradients) = (vec![], vec![]);
     for device in devices {
         let (x, dy) = (x.up(device), dy.up(device));
@@ -195,7 +195,7 @@ pub(crate) fn others(devices: &[Device]) {
     for device in devices {
         let x = device.zeros_tensor::<f32>([0, 3]).unwrap();
         let y = device.dnn().resize(&x, &[0, 7], None, Resize::new(Interpolation::Linear)).unwrap();
-        assert_eq!(y.await_result().unwrap().extents(), [0, 7]);
+        assert_eq!(y.await_result().unwrap().shape(), [0, 7]);
         let nearest = Resize::new(Interpolation::Nearest(Nearest::Floor));
         let error = device.dnn().resize(&x, &[2, 3], None, nearest).unwrap_err().to_string();
         assert!(error.contains("without elements"), "{error}");

@@ -68,7 +68,7 @@ pub(crate) fn slopes(devices: &[Device]) {
             &mut rng,
             (&from, &format!("{resize:?} of {from:?} to {to:?} by {scales:?}")),
             |device, x| Ok(device.dnn().resize(x, &to, scales, resize)?.into_output()),
-            |device, x, dy| Ok(device.dnn().resize_gradient(dy, x.extents(), scales, resize)?.into_output()),
+            |device, x, dy| Ok(device.dnn().resize_gradient(dy, x.shape(), scales, resize)?.into_output()),
         );
     }
     statistics(devices, &mut rng);
@@ -146,7 +146,7 @@ fn of_grid(devices: &[Device], rng: &mut Rng, spec: GridSample, (elements, place
         |device, x| Ok(device.dnn().grid_sample(x, typed::<f64>(&grid.up(device)), spec)?.into_output()),
         |device, x, dy| {
             let grid = grid.up(device);
-            Ok(device.dnn().grid_sample_gradient(dy, typed::<f64>(&grid), x.extents(), spec)?.into_output())
+            Ok(device.dnn().grid_sample_gradient(dy, typed::<f64>(&grid), x.shape(), spec)?.into_output())
         },
     );
     // `check` makes its own places, of up to 3.
@@ -188,7 +188,7 @@ fn transposed<T: Number + SoftmaxElement>(devices: &[Device], rng: &mut Rng, wha
         let (x, dy, dnn) = (x.up(device), dy.up(device), device.dnn());
         forth.push(read(device, &dnn.resize(typed::<T>(&x), &to, None, resize).unwrap().await_result().unwrap()));
         let dx = dnn.resize_gradient(typed::<T>(&dy), &from, None, resize).unwrap().await_result().unwrap();
-        assert_eq!(dx.extents(), from, "{what}");
+        assert_eq!(dx.shape(), from, "{what}");
         back.push(read(device, &dx));
     }
     let what = format!("{what} {resize:?} {from:?} to {to:?}");
@@ -223,10 +223,10 @@ fn sampled<T: Number + SoftmaxElement>(devices: &[Device], rng: &mut Rng, eps: f
             (typed(&x), typed(&grid), typed(&dy));
         forth.push(read(device, &dnn.grid_sample(&x, &grid, spec).unwrap().await_result().unwrap()));
         let dx = dnn.grid_sample_gradient(&dy, &grid, &all, spec).unwrap().await_result().unwrap();
-        assert_eq!(dx.extents(), all, "{what}");
+        assert_eq!(dx.shape(), all, "{what}");
         back.push(read(device, &dx));
         let own = dnn.grid_sample_grid_gradient(&x, &grid, &dy, spec).unwrap().await_result().unwrap();
-        assert_eq!(own.extents(), grid.extents(), "{what}");
+        assert_eq!(own.shape(), grid.shape(), "{what}");
         grids.push(read(device, &own));
     }
     for ways in [&forth, &back, &grids] {
@@ -274,7 +274,7 @@ pub(crate) fn of_nothing(devices: &[Device]) {
         let linear = Resize::new(Interpolation::Linear);
         for (elements, to) in [([2, 3], [2, 0]), ([0, 3], [0, 7]), ([2, 3], [2, 3]), ([2, 0], [2, 0])] {
             let dx = dnn.resize_gradient(&zeros(&to), &elements, None, linear).unwrap().await_result().unwrap();
-            assert_eq!(dx.extents(), elements);
+            assert_eq!(dx.shape(), elements);
             assert!(read(device, &dx).iter().all(|x| x.to_bits() == 0));
         }
         // All new elements lie beyond the old ones.
@@ -286,19 +286,19 @@ pub(crate) fn of_nothing(devices: &[Device]) {
             for axis in [0, 1] {
                 let dx =
                     dnn.softmax_gradient(&zeros(&extents), &zeros(&extents), axis).unwrap().await_result().unwrap();
-                assert_eq!(dx.extents(), extents);
+                assert_eq!(dx.shape(), extents);
             }
         }
         let places = device.zeros_tensor::<i64>([0, 2]).unwrap();
         let dy = dnn.max_unpool_gradient(&zeros(&[0, 5]), &places, 1).unwrap().await_result().unwrap();
-        assert_eq!(dy.extents(), [0, 2]);
+        assert_eq!(dy.shape(), [0, 2]);
         let spec = GridSample::new(Sampling::Cubic);
         for (x, places) in [([0, 3, 4], 2), ([2, 0, 4], 2), ([2, 3, 4], 0), ([2, 3, 0], 0), ([2, 0, 0], 3)] {
             let (grid, dy) = (zeros(&[x[0], places, 1]), zeros(&[x[0], x[1], places]));
             let dx = dnn.grid_sample_gradient(&dy, &grid, &x, spec).unwrap().await_result().unwrap();
-            assert_eq!((dx.extents(), read(device, &dx)), (&x[..], vec![0.0; x.iter().product()]));
+            assert_eq!((dx.shape(), read(device, &dx)), (&x[..], vec![0.0; x.iter().product()]));
             let own = dnn.grid_sample_grid_gradient(&zeros(&x), &grid, &dy, spec).unwrap().await_result().unwrap();
-            assert_eq!((own.extents(), read(device, &own)), (grid.extents(), vec![0.0; x[0] * places]));
+            assert_eq!((own.shape(), read(device, &own)), (grid.shape(), vec![0.0; x[0] * places]));
         }
         // What is padded, or beyond, does not matter: not even what is no number.
         let dy = device.tensor([1, 1, 2], [f32::NAN, 1.0]).unwrap();
@@ -365,7 +365,7 @@ fn coordinates_without_end_take_nothing_and_have_no_slope() {
                     let edge = if far > 0.0 { 3.0 } else { 1.0 };
                     let wanted = if beyond == Beyond::Zeros { 0.0 } else { edge };
                     assert_eq!(read(&device, &y), [wanted, 2.0], "{what}");
-                    let dx = device.dnn().grid_sample_gradient(&dy, &grid, x.extents(), spec).unwrap().await_result();
+                    let dx = device.dnn().grid_sample_gradient(&dy, &grid, x.shape(), spec).unwrap().await_result();
                     assert!(read(&device, &dx.unwrap()).iter().all(|x| x.is_finite()), "{what}");
                     let own = device.dnn().grid_sample_grid_gradient(&x, &grid, &dy, spec).unwrap().await_result();
                     assert_eq!(read(&device, &own.unwrap())[0], 0.0, "{what}");

@@ -90,7 +90,7 @@ fn run<T: Number + SoftmaxElement>(devices: &[Device], norm: NormKind, extents: 
         let (x, dy, weight, bias) = (x.up(device), dy.up(device), weight.up(device), bias.up(device));
         let affine = if with { Affine::new(typed::<T>(&weight), typed::<T>(&bias)) } else { Affine::none() };
         let (y, moments) = device.dnn().norm(typed::<T>(&x), norm, epsilon, &affine).unwrap().await_result().unwrap();
-        assert_eq!(y.extents(), extents, "{what}");
+        assert_eq!(y.shape(), extents, "{what}");
         let got = read(device, &y);
         near(&got, &want, allowed, what);
         made[0].push(got);
@@ -98,7 +98,7 @@ fn run<T: Number + SoftmaxElement>(devices: &[Device], norm: NormKind, extents: 
         made[1].push(read(device, &dx.await_result().unwrap()));
         let made_of = device.dnn().norm_weight_gradient(typed::<T>(&x), typed::<T>(&dy), &moments, norm).unwrap();
         let (dw, db) = made_of.await_result().unwrap();
-        assert_eq!((dw.extents(), db.extents()), (&weight_extents[..], &weight_extents[..]), "{what}");
+        assert_eq!((dw.shape(), db.shape()), (&weight_extents[..], &weight_extents[..]), "{what}");
         made[2].push(read(device, &dw));
         made[3].push(read(device, &db));
     }

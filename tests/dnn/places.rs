@@ -81,7 +81,7 @@ fn sampled<T: Number + SoftmaxElement>(devices: &[Device], rng: &mut Rng, what: 
     for device in devices {
         let (x, grid) = (x.up(device), grid.up(device));
         let y = device.dnn().grid_sample(typed::<T>(&x), typed::<T>(&grid), call).unwrap().await_result().unwrap();
-        assert_eq!(y.extents(), [&[batch, channels], &places[..]].concat(), "{what}");
+        assert_eq!(y.shape(), [&[batch, channels], &places[..]].concat(), "{what}");
         ways.push(read(device, &y));
     }
     same_bits(&ways, &what);
@@ -158,7 +158,7 @@ fn table<T: Number + SoftmaxElement>(devices: &[Device], seed: u64) {
         ways.push(read(device, &dw.await_result().unwrap()));
         let w = device.zeros_tensor::<T>([rows, width]).unwrap();
         let y = device.dnn().embedding(&w, &numbers).unwrap().await_result().unwrap();
-        assert_eq!(y.extents(), [extents[0], extents[1], width]);
+        assert_eq!(y.shape(), [extents[0], extents[1], width]);
     }
     same_bits(&ways, &format!("table, seed {seed}"));
     let mut want = vec![0f64; rows * width];
@@ -217,14 +217,14 @@ pub(crate) fn unpooled(devices: &[Device]) {
         let x = device.tensor([2, 3, 6, 6], &all[..]).unwrap();
         let pool = Pool::new([2, 3]).stride([2, 3]);
         let (y, places) = dnn.max_pool_places(&x, &pool).unwrap().await_result().unwrap();
-        let back = dnn.max_unpool(&y, &places, x.extents(), 2).unwrap().await_result().unwrap();
+        let back = dnn.max_unpool(&y, &places, x.shape(), 2).unwrap().await_result().unwrap();
         // Windows that do not overlap: the gradient goes the same way.
-        let same = dnn.max_pool_gradient(&y, &places, x.extents(), &pool).unwrap().await_result().unwrap();
+        let same = dnn.max_pool_gradient(&y, &places, x.shape(), &pool).unwrap().await_result().unwrap();
         same_bits(&[read(device, &back), read(device, &same)], "unpooled");
         let none = device.zeros_tensor::<f32>([0, 3, 2]).unwrap();
         let no_places = device.zeros_tensor::<i64>([0, 3, 2]).unwrap();
         let back = dnn.max_unpool(&none, &no_places, &[0, 3, 9], 1).unwrap().await_result().unwrap();
-        assert_eq!(back.extents(), [0, 3, 9]);
+        assert_eq!(back.shape(), [0, 3, 9]);
         let far = device.tensor([1, 1], [4i64]).unwrap();
         let one = device.tensor([1, 1], [1.0f32]).unwrap();
         let told = dnn.max_unpool(&one, &far, &[1, 4], 1).unwrap().await_result().unwrap_err();

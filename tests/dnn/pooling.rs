@@ -158,7 +158,7 @@ fn run<T: Number>(devices: &[Device], case: &Case, rng: &mut Rng, what: &str) {
         let dnn = device.dnn();
         let (x, dy) = (x.up(device), dy.up(device));
         let y = dnn.max_pool(typed::<T>(&x), &case.pool).unwrap().into_output();
-        assert_eq!(y.extents(), case.extents(Axis::windows), "{what}");
+        assert_eq!(y.shape(), case.extents(Axis::windows), "{what}");
         let (z, places) = dnn.max_pool_places(typed::<T>(&x), &case.pool).unwrap().into_output();
         let extents = case.extents(|a| a.n);
         // Everything is submitted before the first is waited for.

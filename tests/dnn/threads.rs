@@ -18,8 +18,8 @@ fn bits(device: &Device, of: &Tensor<f32>) -> Vec<u32> {
 fn convolved(device: &Device, [n, c, k, r, s, rows, groups]: [usize; 7], last: bool) -> Vec<u32> {
     let (x, w) = (filled(device, &[n, c, rows, rows], 1.0), filled(device, &[k, c / groups, r, r], 1.0));
     let turned = |x: Tensor<f32>| {
-        let [_, c, h, w] = <[usize; 4]>::try_from(x.extents()).unwrap().map(|n| n as isize);
-        let layout = Layout::new(x.extents(), [c * h * w, 1, w * c, c], 0).unwrap();
+        let [_, c, h, w] = <[usize; 4]>::try_from(x.shape()).unwrap().map(|n| n as isize);
+        let layout = Layout::new(x.shape(), [c * h * w, 1, w * c, c], 0).unwrap();
         x.with_layout(layout).unwrap()
     };
     let (x, w) = if last { (turned(x), turned(w)) } else { (x, w) };

@@ -297,11 +297,11 @@ fn numbers_of_rows_without_elements_are_looked_at() {
         let table = device.tensor([3, 0], [0.0f32; 0]).unwrap();
         let good = device.tensor([2, 2], [0i64, -3, 2, 1]).unwrap();
         let wrong = device.tensor([2, 2], [0i64, -3, 3, 1]).unwrap();
-        assert_eq!(dnn.embedding(&table, &good).unwrap().await_result().unwrap().extents(), [2, 2, 0]);
+        assert_eq!(dnn.embedding(&table, &good).unwrap().await_result().unwrap().shape(), [2, 2, 0]);
         let text = told(dnn.embedding(&table, &wrong).unwrap().await_result());
         assert!(text.contains("number 2 of them is out of range for axis 0 of 3 elements"), "{text}");
         let dy = device.tensor([2, 2, 0], [0.0f32; 0]).unwrap();
-        assert_eq!(dnn.embedding_gradient(&dy, &good, 3, None).unwrap().await_result().unwrap().extents(), [3, 0]);
+        assert_eq!(dnn.embedding_gradient(&dy, &good, 3, None).unwrap().await_result().unwrap().shape(), [3, 0]);
         assert!(
             told(dnn.embedding_gradient(&dy, &wrong, 3, None).unwrap().await_result()).contains("number 2 of them")
         );
@@ -380,7 +380,7 @@ fn any_number_of_axes_has_borders() {
         let x = device.tensor([1, 2, 1, 2, 1, 1, 1, 1, 1], [1.0f32, 2.0, 3.0, 4.0]).unwrap();
         let widths = [(1, 1); 9];
         let y = device.pad(&x, &widths, Pad::Edge).unwrap().await_result().unwrap();
-        assert_eq!(y.extents(), [3, 4, 3, 4, 3, 3, 3, 3, 3]);
+        assert_eq!(y.shape(), [3, 4, 3, 4, 3, 3, 3, 3, 3]);
         let all = down(&device, &y);
         let plane = 3 * 3 * 3 * 3 * 3;
         for (k, got) in all.iter().enumerate() {

@@ -26,7 +26,7 @@ fn views_are_joined_along_each_axis() {
             let joined = device.concat([x.view(), turned.view(), x.view()], axis).unwrap().await_result().unwrap();
             let mut extents = [2, 3, 4];
             extents[axis as usize] *= 3;
-            assert_eq!(joined.extents(), extents);
+            assert_eq!(joined.shape(), extents);
             let got = read(&device, &joined);
             let mut at = 0;
             for i in 0..extents[0] {
@@ -48,7 +48,7 @@ fn views_are_joined_along_each_axis() {
         let same = device.concat([&x, &empty], 1).unwrap().await_result().unwrap();
         assert_eq!(read(&device, &same), read(&device, &x));
         let stacked = device.stack([&x, &x], -1).unwrap().await_result().unwrap();
-        assert_eq!(stacked.extents(), [2, 3, 4, 2]);
+        assert_eq!(stacked.shape(), [2, 3, 4, 2]);
         assert_eq!(read(&device, &stacked)[..4], [0, 0, 1, 1]);
     }
 }
@@ -63,7 +63,7 @@ fn borders_are_those_of_the_definition() {
         let widths = [(2, 3), (4, 1)];
         for pad in [Pad::Constant(-1.5), Pad::Edge, Pad::Reflect, Pad::Wrap] {
             let padded = device.pad(&view, &widths, pad).unwrap().await_result().unwrap();
-            assert_eq!(padded.extents(), [9, 10]);
+            assert_eq!(padded.shape(), [9, 10]);
             let got = read(&device, &padded);
             let fold = |at: isize, n: isize| match pad {
                 Pad::Edge => Some(at.clamp(0, n - 1)),
@@ -116,7 +116,7 @@ fn slices_are_taken_along_each_axis() {
                 let taken = device.take(&view, &places, axis as isize - 3).unwrap().await_result().unwrap();
                 let mut extents = vec![5, 4, 6];
                 extents.splice(axis..=axis, [2, 3]);
-                assert_eq!(taken.extents(), extents);
+                assert_eq!(taken.shape(), extents);
                 let got = read(&device, &taken);
                 for (at, got) in got.iter().enumerate() {
                     let mut rest = at;
@@ -151,9 +151,9 @@ fn slices_are_taken_along_each_axis() {
             }
         }
         let one = device.take(&wide, &device.tensor([], [5u64]).unwrap(), 0).unwrap().await_result().unwrap();
-        assert_eq!((one.extents(), read(&device, &one)[0].to_f32()), (&[64][..], halves[320].to_f32()));
+        assert_eq!((one.shape(), read(&device, &one)[0].to_f32()), (&[64][..], halves[320].to_f32()));
         let none = device.take(&wide, &device.zeros_tensor::<i64>([0]).unwrap(), 0).unwrap().await_result().unwrap();
-        assert_eq!(none.extents(), [0, 64]);
+        assert_eq!(none.shape(), [0, 64]);
     }
 }
 
@@ -173,7 +173,7 @@ fn the_first_index_that_is_out_of_range_is_told_by_the_wait() {
         let fits = device.tensor([1], [7u64]).unwrap();
         // SAFETY: there are 8 slices.
         let taken = unsafe { device.take_unchecked(&x, &fits, 1) }.unwrap().await_result().unwrap();
-        assert_eq!(taken.extents(), [4, 1]);
+        assert_eq!(taken.shape(), [4, 1]);
         let empty = device.zeros_tensor::<f32>([0, 8]).unwrap();
         assert_eq!(
             reason(device.take(&empty, &fits, 0).unwrap_err()),
@@ -192,7 +192,7 @@ fn elements_are_rolled_around_an_axis() {
             let (n, behind) = (extents[own], extents[own + 1..].iter().product::<usize>());
             for shift in [0, 1, -1, 3, -7, 10, isize::MIN, isize::MAX] {
                 let rolled = device.roll(&x, shift, axis).unwrap().await_result().unwrap();
-                assert_eq!(rolled.extents(), extents);
+                assert_eq!(rolled.shape(), extents);
                 for (place, got) in read(&device, &rolled).into_iter().enumerate() {
                     let at = place / behind % n;
                     let from = (at as i128 - shift as i128).rem_euclid(n as i128) as usize;

@@ -11,7 +11,7 @@ fn spelled<T: Element>(device: &Device, x: &TensorRef<'_, T>) -> Vec<T> {
     let all = device.download(x.buffer()).unwrap().await_result().unwrap();
     let layout = x.layout();
     let mut places = vec![layout.offset() as isize];
-    for (n, stride) in layout.extents().iter().zip(layout.strides()) {
+    for (n, stride) in layout.shape().iter().zip(layout.strides()) {
         places = places.iter().flat_map(|at| (0..*n as isize).map(move |i| at + i * stride)).collect();
     }
     places.into_iter().map(|place| all[place as usize]).collect()
@@ -30,7 +30,7 @@ fn check<T: Element>(device: &Device, rng: &mut Rng) {
             1 => view.flip(axis).unwrap(),
             2 => view.swap_axes(0, axis).unwrap(),
             _ => {
-                let (n, mut slices) = (view.extents()[axis as usize], vec![AxisSlice::from(..); axis as usize]);
+                let (n, mut slices) = (view.shape()[axis as usize], vec![AxisSlice::from(..); axis as usize]);
                 slices.push(AxisSlice::from(rng.below(n)..).step(rng.pick(&[1, 2, -1])));
                 view.slice(slices).unwrap()
             }

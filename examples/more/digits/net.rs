@@ -16,7 +16,7 @@ struct Parameter {
 
 impl Parameter {
     fn new(device: &Device, value: Tensor<f32>) -> Result<Self> {
-        let step = device.zeros_tensor(value.extents())?;
+        let step = device.zeros_tensor(value.shape())?;
         Ok(Parameter { value, step })
     }
 
@@ -65,7 +65,7 @@ impl Layer {
     }
 
     fn learn(self, device: &Device, x: &TensorRef<'_, f32>, dy: &TensorRef<'_, f32>) -> Result<Self> {
-        let window = self.w.value.extents().get(2..).unwrap_or_default().to_vec();
+        let window = self.w.value.shape().get(2..).unwrap_or_default().to_vec();
         let of_w = device.dnn().convolve_filter(&self.conv, x, dy, &window[..])?;
         let of_b = device.sum(dy, [0, 2, 3])?;
         Ok(Layer { conv: self.conv, w: self.w.learn(device, &of_w)?, b: self.b.learn(device, &of_b)? })
@@ -74,7 +74,7 @@ impl Layer {
     fn to(&self, from: &Device, to: &Device) -> Result<Self> {
         let moved = |parameter: &Parameter| {
             let all = from.download_tensor(&parameter.value)?.await_result()?;
-            Parameter::new(to, to.tensor(parameter.value.extents(), all)?)
+            Parameter::new(to, to.tensor(parameter.value.shape(), all)?)
         };
         Ok(Layer { conv: self.conv.clone(), w: moved(&self.w)?, b: moved(&self.b)? })
     }
@@ -113,7 +113,7 @@ impl Net {
         let h2 = two.forward(device, &p1.view(), true)?;
         let (p2, places2) = dnn.max_pool_places(&h2, &pool)?.each();
         let scores = three.forward(device, &p2.view(), false)?;
-        let batch = labels.extents().first().copied().unwrap_or(0);
+        let batch = labels.shape().first().copied().unwrap_or(0);
         let scores = scores.reshape([batch, 10])?;
         let mean = LabelLoss::new(LossReduction::Mean);
         let loss = dnn.cross_entropy(&scores, labels, &mean)?;
@@ -126,9 +126,9 @@ impl Net {
         let g3 = dnn.cross_entropy_gradient(&scores, labels, &whole, &mean)?;
         let g3 = g3.reshape([batch, 10, 1, 1])?;
         let back = three.backward(device, &g3, [4, 4])?;
-        let g2 = clipped(&h2, dnn.max_pool_gradient(&back, &places2, h2.extents(), &pool)?)?;
+        let g2 = clipped(&h2, dnn.max_pool_gradient(&back, &places2, h2.shape(), &pool)?)?;
         let back = two.backward(device, &g2.view(), [8, 8])?;
-        let g1 = clipped(&h1, dnn.max_pool_gradient(&back, &places1, h1.extents(), &pool)?)?;
+        let g1 = clipped(&h1, dnn.max_pool_gradient(&back, &places1, h1.shape(), &pool)?)?;
 
         let layers = [
             one.learn(device, x, &g1.view())?,
@@ -145,7 +145,7 @@ impl Net {
         let p1 = dnn.max_pool(&one.forward(device, &x.view(), true)?, &self.pool)?;
         let p2 = dnn.max_pool(&two.forward(device, &p1.view(), true)?, &self.pool)?;
         let scores = three.forward(device, &p2.view(), false)?;
-        device.argmax(&scores.reshape([x.extents().first().copied().unwrap_or(0), 10])?, 1)
+        device.argmax(&scores.reshape([x.shape().first().copied().unwrap_or(0), 10])?, 1)
     }
 
     /// The same network on another device.

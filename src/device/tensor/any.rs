@@ -16,7 +16,7 @@ use crate::core::error::{Rejected, Result};
 /// use windlass::{AnyTensor, DType, Device};
 /// let device = Device::host()?;
 /// let x: AnyTensor = device.tensor([2, 2], [1.5f32, 2.5, 3.5, 4.5])?.into();
-/// assert_eq!((x.dtype(), x.extents()), (DType::F32, &[2, 2][..]));
+/// assert_eq!((x.dtype(), x.shape()), (DType::F32, &[2, 2][..]));
 /// assert_eq!(device.show_any(x.transpose())?.to_string(), "[[1.5 3.5]\n [2.5 4.5]]");
 /// let x = x.downcast::<i32>().unwrap_err(); // it comes back
 /// assert_eq!(device.item(&x.downcast::<f32>().unwrap().slice((0, 1))?)?, 2.5);

@@ -45,7 +45,7 @@ impl Device {
     pub fn tensor_any(&self, dtype: DType, extents: impl AsRef<[usize]>, bytes: &[u8]) -> Result<AnyTensor> {
         let layout = Layout::row_major(extents)?;
         if layout.len().checked_mul(dtype.size()) != Some(bytes.len()) {
-            let what = format!("{}, but {:?} elements of {dtype} are not as many", bytes.len(), layout.extents());
+            let what = format!("{}, but {:?} elements of {dtype} are not as many", bytes.len(), layout.shape());
             return Err(Error::invalid("bytes", what));
         }
         let buffer = by_size!(dtype, |T| {
@@ -146,7 +146,7 @@ impl Device {
         atol: f64,
     ) -> Result<bool> {
         let (a, b) = (a.into(), b.into());
-        let common = Layout::broadcast_extents(&[a.extents(), b.extents()])?;
+        let common = Layout::broadcast_extents(&[a.shape(), b.shape()])?;
         let (left, right) = (self.bytes_any(a.broadcast(&common)?)?, self.bytes_any(b.broadcast(&common)?)?);
         Ok(super::close::all((a.dtype(), &left), (b.dtype(), &right), rtol, atol))
     }

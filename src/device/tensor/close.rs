@@ -30,7 +30,7 @@ impl Device {
         atol: f64,
     ) -> Result<bool> {
         let (a, b) = (a.into(), b.into());
-        let common = Layout::broadcast_extents(&[a.extents(), b.extents()])?;
+        let common = Layout::broadcast_extents(&[a.shape(), b.shape()])?;
         let (a, b) = (self.download_tensor(a.broadcast(&common)?)?, self.download_tensor(b.broadcast(&common)?)?);
         let (a, b) = (a.await_result()?, b.await_result()?);
         let (a, b) = (bytemuck::cast_slice(&a), bytemuck::cast_slice(&b));

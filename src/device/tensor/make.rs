@@ -21,7 +21,7 @@ impl Device {
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
     /// let x = device.tensor([2, 3], vec![1.0f64; 6])?;
-    /// assert_eq!((x.extents(), x.rank(), x.len()), (&[2, 3][..], 2, 6));
+    /// assert_eq!((x.shape(), x.rank(), x.len()), (&[2, 3][..], 2, 6));
     /// assert!(device.tensor([2, 3], vec![1.0f64; 5]).is_err());
     /// # Ok(()) }
     /// ```
@@ -33,7 +33,7 @@ impl Device {
         let (layout, elements) = (Layout::row_major(extents)?, elements.into());
         let given = elements.as_slice().len();
         if given != layout.len() {
-            let what = format!("{given} elements, but {:?} are {}", layout.extents(), layout.len());
+            let what = format!("{given} elements, but {:?} are {}", layout.shape(), layout.len());
             return Err(Error::invalid("elements", what));
         }
         let buffer = self.upload(elements)?.into_output();
@@ -99,7 +99,7 @@ impl Device {
     /// ```
     pub fn item<'a, T: Element>(&self, x: impl ReadableTensor<'a, T>) -> Result<T> {
         let x = x.into();
-        let several = || Error::invalid("x", format!("{:?} are {} elements, not one", x.extents(), x.len()));
+        let several = || Error::invalid("x", format!("{:?} are {} elements, not one", x.shape(), x.len()));
         if x.len() != 1 {
             return Err(several());
         }

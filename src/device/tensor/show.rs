@@ -49,7 +49,7 @@ impl Device {
         let is_long = x.len() > MOST;
         let elements = if is_long { self.edges(x)? } else { self.download_tensor(x)?.await_result()? };
         let numbers: Vec<Number> = elements.iter().map(|x| of_bytes(dtype, bytemuck::bytes_of(x))).collect();
-        Ok(Self::text(dtype, x.extents(), &numbers, is_long))
+        Ok(Self::text(dtype, x.shape(), &numbers, is_long))
     }
 
     /// The text of numbers; compiled once for all types.
@@ -68,14 +68,14 @@ impl Device {
 
     /// The first and the last elements of each axis that is longer; brought together by the device.
     fn edges<T: Element>(&self, x: &TensorRef<'_, T>) -> Result<Vec<T>> {
-        let kept: Vec<usize> = x.extents().iter().map(|n| (*n).min(2 * EDGE)).collect();
+        let kept: Vec<usize> = x.shape().iter().map(|n| (*n).min(2 * EDGE)).collect();
         let mut small = self.uninit_tensor::<T>(&kept)?;
-        if x.extents().iter().filter(|n| **n > 2 * EDGE).count() > 0 {
+        if x.shape().iter().filter(|n| **n > 2 * EDGE).count() > 0 {
             // Its corners are written one after the other.
             small = self.fill_part(small, T::default())?.into_output();
         }
         let mut corners: Vec<(Vec<AxisSlice>, Vec<AxisSlice>)> = vec![(vec![], vec![])];
-        for n in x.extents() {
+        for n in x.shape() {
             let back = n.saturating_sub(EDGE);
             let ends: &[(AxisSlice, AxisSlice)] = match *n > 2 * EDGE {
                 true => &[((..EDGE).into(), (..EDGE).into()), ((EDGE..).into(), (back..).into())],

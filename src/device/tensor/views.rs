@@ -4,8 +4,8 @@
 macro_rules! views {
     ($view:ty) => {
         /// The number of elements along each axis.
-        pub fn extents(&self) -> &[usize] {
-            self.layout().extents()
+        pub fn shape(&self) -> &[usize] {
+            self.layout().shape()
         }
 
         /// The number of axes.

@@ -27,7 +27,7 @@ impl Device {
     /// # Ok(()) }
     /// ```
     pub fn map_any(&self, expr: &Expr, scalars: &[Scalar], inputs: &[AnyTensorRef<'_>]) -> Result<Vec<AnyTensor>> {
-        let all: Vec<&[usize]> = inputs.iter().map(AnyTensorRef::extents).collect();
+        let all: Vec<&[usize]> = inputs.iter().map(AnyTensorRef::shape).collect();
         let extents = Layout::broadcast_extents(&all).map_err(Map::refused)?;
         self.made_any(expr, scalars, inputs, &extents)
     }

@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 
 /// The extents to which all operands are broadcast.
 fn common(inputs: &[Read<'_>]) -> Result<Vec<usize>> {
-    let all: SmallVec<[&[usize]; 8]> = inputs.iter().map(|(_, layout)| layout.extents()).collect();
+    let all: SmallVec<[&[usize]; 8]> = inputs.iter().map(|(_, layout)| layout.shape()).collect();
     Layout::broadcast_extents(&all)
 }
 
@@ -32,7 +32,7 @@ pub(in crate::libraries) fn submit(
     (buffers, outputs): (AnyBuffers, Vec<Layout>),
     in_place: bool,
 ) -> Result<PendingDispatch<AnyBuffers>, Rejected<AnyBuffers>> {
-    let extents = outputs.first().map(Layout::extents).unwrap_or_default();
+    let extents = outputs.first().map(Layout::shape).unwrap_or_default();
     let mut inputs: SmallVec<[Layout; 4]> = SmallVec::new();
     for (k, (_, layout)) in reads.iter().enumerate() {
         match layout.broadcast(extents) {

@@ -17,7 +17,7 @@ pub(crate) struct Nest {
 impl Nest {
     /// Of layouts that were checked: all have the same extents, and the expression's axes exist.
     pub(crate) fn new(expr: &Expr, outputs: &[Layout], inputs: &[&Layout]) -> Result<Self> {
-        let extents = outputs.first().map(Layout::extents).unwrap_or_default();
+        let extents = outputs.first().map(Layout::shape).unwrap_or_default();
         let mut positions = Vec::new();
         for axis in expr.positions() {
             if *axis == Expr::INDEX {

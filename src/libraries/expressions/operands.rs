@@ -35,7 +35,7 @@ pub(in crate::libraries) mod sealed {
         /// What makes the tensors again.
         type Wholes: Send;
         /// The layout of the first one.
-        fn extents(&self) -> &[usize];
+        fn shape(&self) -> &[usize];
         /// The windows that are written, and their layouts.
         fn operands(self) -> (AnyBuffers, Vec<Layout>, Self::Wholes);
         /// The tensors again.
@@ -122,7 +122,7 @@ pub trait Target: Into<Part<Self::Element>> + target::Sealed {
     /// The type of its elements.
     type Element: Element;
     #[doc(hidden)]
-    fn extents(&self) -> &[usize];
+    fn shape(&self) -> &[usize];
 }
 
 mod target {
@@ -132,24 +132,24 @@ mod target {
 impl<T: Element> target::Sealed for Tensor<T> {}
 impl<T: Element> Target for Tensor<T> {
     type Element = T;
-    fn extents(&self) -> &[usize] {
-        Tensor::extents(self)
+    fn shape(&self) -> &[usize] {
+        Tensor::shape(self)
     }
 }
 
 impl<T: Element> target::Sealed for PendingDispatch<Tensor<T>> {}
 impl<T: Element> Target for PendingDispatch<Tensor<T>> {
     type Element = T;
-    fn extents(&self) -> &[usize] {
-        Tensor::extents(self)
+    fn shape(&self) -> &[usize] {
+        Tensor::shape(self)
     }
 }
 
 impl<T: Element> target::Sealed for Part<T> {}
 impl<T: Element> Target for Part<T> {
     type Element = T;
-    fn extents(&self) -> &[usize] {
-        self.layout().extents()
+    fn shape(&self) -> &[usize] {
+        self.layout().shape()
     }
 }
 
@@ -166,8 +166,8 @@ macro_rules! single_targets { ($($t:ty)*) => { $(
         type Symbols = Symbol<T>;
         type Tensors = Tensor<T>;
         type Wholes = Back;
-        fn extents(&self) -> &[usize] {
-            Target::extents(self)
+        fn shape(&self) -> &[usize] {
+            Target::shape(self)
         }
         fn operands(self) -> (AnyBuffers, Vec<Layout>, Back) {
             let (buffer, layout, whole) = Part::from(self).operand();
@@ -191,8 +191,8 @@ macro_rules! target_tuples { ($(($($t:ident $k:tt),*))*) => { $(
         type Symbols = ($(Symbol<$t::Element>,)*);
         type Tensors = ($(Tensor<$t::Element>,)*);
         type Wholes = ($(whole!($t),)*);
-        fn extents(&self) -> &[usize] {
-            self.0.extents()
+        fn shape(&self) -> &[usize] {
+            self.0.shape()
         }
         fn operands(self) -> (AnyBuffers, Vec<Layout>, Self::Wholes) {
             let (mut buffers, mut layouts) = (AnyBuffers::default(), Vec::new());

@@ -96,12 +96,12 @@ impl Shape {
     fn admit(&self, expr: &Expr) -> Result<()> {
         count("outputs", self.outputs.len(), expr.outputs().len())?;
         count("inputs", self.updated() + self.inputs.len(), expr.inputs().len())?;
-        let extents = self.outputs.first().map(Layout::extents).unwrap_or_default();
+        let extents = self.outputs.first().map(Layout::shape).unwrap_or_default();
         let outputs = self.outputs.iter().enumerate().map(|operand| ("output", operand));
         let inputs = self.inputs.iter().enumerate().map(|operand| ("input", operand));
         for (kind, (k, layout)) in outputs.clone().chain(inputs) {
-            if layout.extents() != extents {
-                let what = format!("{}: broadcast it", apart(layout.extents(), extents));
+            if layout.shape() != extents {
+                let what = format!("{}: broadcast it", apart(layout.shape(), extents));
                 return Err(Error::invalid(format!("{kind} {k}"), what));
             }
         }

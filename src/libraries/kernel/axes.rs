@@ -147,7 +147,7 @@ impl Offsets {
 pub(crate) fn push_axes(words: &mut Vec<u64>, operands: &[(&Layout, usize)]) {
     for axis in 0..operands.first().map_or(0, |(layout, _)| layout.rank()) {
         let of = |all: &[isize]| all.get(axis).copied().unwrap_or(0);
-        words.push(operands.first().and_then(|(layout, _)| layout.extents().get(axis)).copied().unwrap_or(1) as u64);
+        words.push(operands.first().and_then(|(layout, _)| layout.shape().get(axis)).copied().unwrap_or(1) as u64);
         words.extend(operands.iter().map(|(layout, size)| of(layout.strides()).wrapping_mul(*size as isize) as u64));
     }
 }

@@ -36,7 +36,7 @@ impl Compose {
     fn place(&self, piece: &Piece) -> Result<Layout> {
         let strides = self.target.strides();
         let offset = piece.start.iter().zip(strides).map(|(start, stride)| start * stride.unsigned_abs()).sum();
-        Layout::new(piece.layout.extents(), strides, offset)
+        Layout::new(piece.layout.shape(), strides, offset)
     }
 }
 
@@ -53,7 +53,7 @@ impl TensorRoutine for Compose {
     }
 
     fn check_data(&self) -> Result<()> {
-        if self.target != Layout::row_major(self.target.extents())? {
+        if self.target != Layout::row_major(self.target.shape())? {
             return Err(Error::invalid("target", "it is not row-major"));
         }
         if self.pieces.len() > MOST {
@@ -64,11 +64,11 @@ impl TensorRoutine for Compose {
         }
         let mut covered = 0usize;
         for (k, piece) in self.pieces.iter().enumerate() {
-            let extents = piece.layout.extents();
+            let extents = piece.layout.shape();
             let ends = piece.start.iter().zip(extents).map(|(start, n)| start.checked_add(*n));
             let inside = extents.len() == self.target.rank()
                 && piece.start.len() == extents.len()
-                && ends.zip(self.target.extents()).all(|(end, n)| end.is_some_and(|end| end <= *n));
+                && ends.zip(self.target.shape()).all(|(end, n)| end.is_some_and(|end| end <= *n));
             if !inside {
                 let what = format!("piece {k} of extents {extents:?} at {:?} is not inside", piece.start);
                 return Err(Error::invalid("target", what));
@@ -76,7 +76,7 @@ impl TensorRoutine for Compose {
             covered = covered.saturating_add(piece.layout.len());
             let apart = |other: &Piece| {
                 let own = piece.start.iter().zip(extents);
-                let others = other.start.iter().zip(other.layout.extents());
+                let others = other.start.iter().zip(other.layout.shape());
                 own.zip(others).any(|((a, n), (b, m))| a + n <= *b || b + m <= *a)
             };
             let before = self.pieces.get(..k).unwrap_or_default();

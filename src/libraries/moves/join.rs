@@ -20,11 +20,11 @@ pub(super) fn place(axis: isize, rank: usize) -> Result<usize> {
 
 fn join<T: Element>(device: &Device, parts: &[TensorRef<'_, T>], axis: isize) -> Result<PendingDispatch<Tensor<T>>> {
     let none = || Error::invalid("tensors", "there is none");
-    let mut extents = parts.first().ok_or_else(none)?.extents().to_vec();
+    let mut extents = parts.first().ok_or_else(none)?.shape().to_vec();
     let axis = place(axis, extents.len())?;
     let (mut reads, mut pieces, mut end) = (AnyIns::new(), Vec::with_capacity(parts.len()), 0usize);
     for (k, part) in parts.iter().enumerate() {
-        let own = part.extents();
+        let own = part.shape();
         let alike = own.len() == extents.len()
             && own.iter().zip(&extents).enumerate().all(|(a, (one, other))| a == axis || one == other);
         if !alike {

@@ -68,7 +68,7 @@ fn segments<T>(
 /// The boxes of the new tensor, each with the elements of the tensor that it gets.
 fn pieces<T>(layout: &Layout, widths: &[(usize, usize)], pad: &Pad<T>) -> Result<Vec<Piece>> {
     let mut boxes: Vec<Vec<Segment>> = vec![Vec::new()];
-    for (axis, (own, widths)) in layout.extents().iter().zip(layout.strides()).zip(widths).enumerate() {
+    for (axis, (own, widths)) in layout.shape().iter().zip(layout.strides()).zip(widths).enumerate() {
         let own = segments(pad, axis, (*own.0, *own.1), *widths)?;
         let with = |one: &Vec<Segment>, segment: &Segment| one.iter().copied().chain([*segment]).collect();
         boxes = boxes.iter().flat_map(|one| own.iter().map(move |segment| with(one, segment))).collect();
@@ -141,7 +141,7 @@ impl Device {
             }
             let too_many = || Error::invalid("widths", "more elements than `usize` can count");
             let wide = |(n, (before, after)): (&usize, &(usize, usize))| n.checked_add(*before)?.checked_add(*after);
-            let extents: Option<Vec<usize>> = x.extents().iter().zip(widths).map(wide).collect();
+            let extents: Option<Vec<usize>> = x.shape().iter().zip(widths).map(wide).collect();
             let target = Layout::row_major(extents.ok_or_else(too_many)?)?;
             let (read, layout) = x.operand()?;
             Ok((target, pieces(&layout, widths, &pad)?, [read.into()].into_iter().collect()))

@@ -19,7 +19,7 @@ enum New {
 /// A copy of a view that has one more axis for each of its own; the pairs are one axis of the result.
 fn spread<T: Element>(device: &Device, x: &TensorRef<'_, T>, new: &[New]) -> Result<PendingDispatch<Tensor<T>>> {
     let (mut thin, mut wide, mut whole) = (vec![], vec![], vec![]);
-    for (n, new) in x.extents().iter().zip(new) {
+    for (n, new) in x.shape().iter().zip(new) {
         let (times, is_before) = match new {
             New::Before(times) => (*times, true),
             New::Behind(times) => (*times, false),

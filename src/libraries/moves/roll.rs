@@ -33,7 +33,7 @@ impl Device {
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let x: TensorRef<'a, T> = x.into();
         let own = place(axis, x.rank()).map_err(Compose::refused)?;
-        let n = x.extents().get(own).copied().unwrap_or(0);
+        let n = x.shape().get(own).copied().unwrap_or(0);
         // An extent is at most `isize::MAX`.
         let leave = shift.checked_rem_euclid(n as isize).unwrap_or(0).unsigned_abs();
         let (front, back) = x.split(axis, n - leave).map_err(Compose::refused)?;

@@ -62,16 +62,16 @@ pub(super) struct Loops {
 
 impl Take {
     /// The extents of the result: those of the tensor, with those of the indices in the place of the axis.
-    fn extents(&self) -> Vec<usize> {
-        let before = self.x.extents().iter().take(self.axis);
-        let behind = self.x.extents().iter().skip(self.axis + 1);
-        before.chain(self.indices.extents()).chain(behind).copied().collect()
+    fn shape(&self) -> Vec<usize> {
+        let before = self.x.shape().iter().take(self.axis);
+        let behind = self.x.shape().iter().skip(self.axis + 1);
+        before.chain(self.indices.shape()).chain(behind).copied().collect()
     }
 
     pub(super) fn loops(&self) -> Result<Loops> {
-        let extents = self.extents();
+        let extents = self.shape();
         let (before, own) = (self.axis, self.indices.rank());
-        let numbers = Layout::row_major(self.indices.extents())?;
+        let numbers = Layout::row_major(self.indices.shape())?;
         let spread = |strides: &[isize]| -> Vec<isize> {
             let behind = extents.len().saturating_sub(before + own);
             std::iter::repeat_n(0, before)
@@ -93,14 +93,14 @@ impl Take {
         };
         Ok(Loops {
             layouts: fused(&layouts.iter().collect::<Vec<_>>()),
-            slices: self.x.extents().get(before).copied().unwrap_or(0),
+            slices: self.x.shape().get(before).copied().unwrap_or(0),
             stride: strides.get(before).copied().unwrap_or(0),
         })
     }
 
     /// The elements of the result; `usize::MAX`, which no buffer has, if they are too many.
     fn len(&self) -> usize {
-        self.extents().into_iter().fold(1, usize::saturating_mul)
+        self.shape().into_iter().fold(1, usize::saturating_mul)
     }
 }
 
@@ -125,7 +125,7 @@ impl TensorRoutine for Take {
             return Err(Error::invalid("axis", format!("axis {}, but there are {} axes", self.axis, self.x.rank())));
         }
         if self.x.is_empty() && self.len() > 0 {
-            let what = format!("{} of them, but there is no slice: extents {:?}", self.indices.len(), self.x.extents());
+            let what = format!("{} of them, but there is no slice: extents {:?}", self.indices.len(), self.x.shape());
             return Err(Error::invalid("indices", what));
         }
         Ok(())
@@ -160,7 +160,7 @@ impl TensorRoutine for Take {
         if raw == 0 {
             return Ok(());
         }
-        let slices = self.x.extents().get(self.axis).copied().unwrap_or(0);
+        let slices = self.x.shape().get(self.axis).copied().unwrap_or(0);
         let out_of_range = |of: String| format!("number {} of them is out of range for {of}", !raw);
         let (name, what) = match self.told {
             Told::Index => ("indices", out_of_range(format!("axis {} of {slices} elements", self.axis))),
@@ -184,10 +184,10 @@ fn take<T: Element>(
     let ((x, layout), (numbers, indices)) = (x, indices);
     let axis = super::join::place(axis, layout.rank()).map_err(Take::refused)?;
     let take = Take { dtype: T::DTYPE, index, axis, x: layout, indices, told, checked };
-    let target = Layout::row_major(take.extents()).map_err(Take::refused)?;
+    let target = Layout::row_major(take.shape()).map_err(Take::refused)?;
     let buffer = device.uninit::<T>(target.len())?;
     if checked && target.is_empty() && !take.indices.is_empty() {
-        let result = Tensor::from_buffer(buffer, target.extents()).map_err(|rejected| rejected.error)?;
+        let result = Tensor::from_buffer(buffer, target.shape()).map_err(|rejected| rejected.error)?;
         return of_nothing(device, result, numbers, &take);
     }
     let reads: AnyIns<'_> = [x, numbers].into_iter().collect();
@@ -202,7 +202,7 @@ fn of_nothing<T: Element>(
     numbers: crate::core::buffer::AnyIn<'_>,
     take: &Take,
 ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
-    let slices = take.x.extents().get(take.axis).copied().unwrap_or(0);
+    let slices = take.x.shape().get(take.axis).copied().unwrap_or(0);
     let numbers = AnyTensorRef::of(numbers, take.indices.clone());
     within::checked(device, result, &numbers, (Numbers::Slices { axis: take.axis }, slices)).map_err(Take::refused)
 }

@@ -32,7 +32,7 @@ fn group(take: &Take, loops: &Loops) -> usize {
     let fits = |v: usize| {
         let multiple = |stride: &isize| stride % v as isize == 0;
         let near = |layout: &Layout, inner: isize| {
-            let (Some((n, _)), Some((last, outer))) = (layout.extents().split_last(), layout.strides().split_last())
+            let (Some((n, _)), Some((last, outer))) = (layout.shape().split_last(), layout.strides().split_last())
             else {
                 return false;
             };
@@ -53,7 +53,7 @@ pub(super) fn keys(take: &Take) -> Result<Vec<Key>> {
     let loops = take.loops()?;
     let Some(target) = loops.layouts.first().filter(|layout| !layout.is_empty()) else { return Ok(Vec::new()) };
     let far = |layout: &Layout| -> i128 {
-        let axes = layout.extents().iter().zip(layout.strides());
+        let axes = layout.shape().iter().zip(layout.strides());
         axes.map(|(n, stride)| (*n as i128 - 1) * (*stride as i128).abs()).sum::<i128>()
     };
     let farthest = loops.layouts.iter().map(far).max().unwrap_or(0) * 16;
@@ -170,7 +170,7 @@ pub(super) fn enqueue(take: &Take, queue: &mut Enqueue<'_, Take>) -> Result<()> 
     let mut arguments = vec![units as u64, target, x, indices, queue.result()?, loops.slices as u64, stride];
     for axis in 0..axes {
         let group = if axis + 1 == axes { group } else { 1 };
-        let extent = loops.layouts.first().and_then(|layout| layout.extents().get(axis)).copied().unwrap_or(1);
+        let extent = loops.layouts.first().and_then(|layout| layout.shape().get(axis)).copied().unwrap_or(1);
         arguments.push((extent / group) as u64);
         for (layout, size) in loops.layouts.iter().zip([size, size, take.index.size(), 1]) {
             let stride = layout.strides().get(axis).copied().unwrap_or(0) * (size * group) as isize;

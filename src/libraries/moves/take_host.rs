@@ -32,7 +32,7 @@ pub(super) unsafe fn take(take: &Take, x: *const u8, indices: *const u8, target:
         return Ok(0);
     }
     let bases = Bases { x, indices, target };
-    let last = loops.layouts.first().and_then(|layout| layout.extents().last().copied()).unwrap_or(1);
+    let last = loops.layouts.first().and_then(|layout| layout.shape().last().copied()).unwrap_or(1);
     let lines = len / last;
     let size = take.dtype.size();
     let run = |line: usize| {
@@ -61,7 +61,7 @@ pub(super) unsafe fn take(take: &Take, x: *const u8, indices: *const u8, target:
 /// The offsets of a line, and the strides along it.
 fn line_of(layout: &Layout, mut line: usize) -> (isize, isize) {
     let mut offset = layout.offset() as isize;
-    let (Some((_, outer)), Some((stride, strides))) = (layout.extents().split_last(), layout.strides().split_last())
+    let (Some((_, outer)), Some((stride, strides))) = (layout.shape().split_last(), layout.strides().split_last())
     else {
         return (offset, 0);
     };
@@ -76,7 +76,7 @@ fn line_of(layout: &Layout, mut line: usize) -> (isize, isize) {
 /// As [`take`], for elements of this size.
 unsafe fn go<U: Copy>(take: &Take, loops: &Loops, bases: Bases, line: usize) -> u64 {
     let [target, x, indices, numbers] = [0, 1, 2, 3].map(|k| loops.layouts.get(k).map_or((0, 0), |l| line_of(l, line)));
-    let n = loops.layouts.first().and_then(|layout| layout.extents().last().copied()).unwrap_or(1);
+    let n = loops.layouts.first().and_then(|layout| layout.shape().last().copied()).unwrap_or(1);
     let mut bad = 0u64;
     let mut slice = |i: isize| -> isize {
         let at = indices.0 + i * indices.1;

@@ -27,7 +27,7 @@ pub struct All;
 /// let device = windlass::Device::best()?;
 /// let x = device.tensor([2, 2], [1.0f32, 3.0, 10.0, 30.0])?;
 /// let mean = device.mean(&x, Keep(-1))?.into_output();
-/// assert_eq!(mean.extents(), [2, 1]);
+/// assert_eq!(mean.shape(), [2, 1]);
 /// let centred = (&x - &mean).eval(&device)?.await_result()?;
 /// assert_eq!(device.show(&centred)?.to_string(), "[[ -1.   1.]\n [-10.  10.]]");
 /// # Ok(()) }

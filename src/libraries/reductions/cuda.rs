@@ -107,7 +107,7 @@ pub(super) fn enqueue(reduce: &Reduce, queue: &mut Enqueue<'_, Reduce>) -> Resul
             addresses: &addresses,
             sizes: &level.sizes,
             result_size: geometry.is_last.then(|| shape.result_type().size()),
-            extents: shape.extents(),
+            extents: shape.shape(),
             scalars: &reduce.scalars,
             finish_scalars: &reduce.finish_scalars,
             count,

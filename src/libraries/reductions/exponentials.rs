@@ -69,7 +69,7 @@ pub(super) fn two(shape: &Shape) -> Result<[Arc<Shape>; 2]> {
     let dtype = shape.element_type()?;
     let mut inputs = shape.inputs.clone();
     let largest = shape.of_kind(ReductionKind::Max, element(dtype)?, inputs.clone());
-    inputs.push(shape.output.broadcast(shape.extents())?);
+    inputs.push(shape.output.broadcast(shape.shape())?);
     Ok([largest, shape.of_kind(ReductionKind::Sum, distance(dtype)?, inputs)].map(Arc::new))
 }
 

@@ -68,7 +68,7 @@ pub(in crate::libraries) fn submit_any(
     reads: SmallVec<[Read<'_>; 8]>,
 ) -> Result<PendingDispatch<AnyBuffers>> {
     let (reduce, planned) = operation(call, &reads).map_err(Reduce::refused)?;
-    let (buffer, _) = device.uninit_any(reduce.shape.result_type(), planned.result.extents())?.into_parts();
+    let (buffer, _) = device.uninit_any(reduce.shape.result_type(), planned.result.shape())?.into_parts();
     let ins: AnyIns<'_> = reads.iter().map(|(read, _)| *read).collect();
     Ok(device.dispatch(reduce, ins, [buffer].into_iter().collect())?)
 }

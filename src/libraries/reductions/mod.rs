@@ -21,7 +21,7 @@
 //! let x = device.tensor([2, 3], [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
 //! let total = device.item(&device.sum(&x, All)?.await_result()?)?;
 //! let rows = device.mean(&x, Keep(-1))?.await_result()?;
-//! assert_eq!((total, rows.extents()), (21.0, &[2, 1][..]));
+//! assert_eq!((total, rows.shape()), (21.0, &[2, 1][..]));
 //! # Ok(()) }
 //! ```
 //!

@@ -24,7 +24,7 @@ pub(super) struct Reduce {
 impl Reduce {
     /// The number of elements of a result, less what it loses, in the type in which the kind takes it.
     pub(super) fn count_bits(&self, recipe: &Recipe) -> (Lane, u64) {
-        let (axes, extents) = (self.shape.axes, self.shape.extents());
+        let (axes, extents) = (self.shape.axes, self.shape.shape());
         let length: u64 =
             (0..).zip(extents).filter(|(axis, _)| axes >> axis & 1 == 1).map(|(_, n)| *n as u64).product();
         let count = length.saturating_sub(self.less);

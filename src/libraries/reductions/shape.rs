@@ -131,8 +131,8 @@ impl Shape {
         }
     }
 
-    pub(super) fn extents(&self) -> &[usize] {
-        self.inputs.first().map(Layout::extents).unwrap_or_default()
+    pub(super) fn shape(&self) -> &[usize] {
+        self.inputs.first().map(Layout::shape).unwrap_or_default()
     }
 
     /// The type of what is written.
@@ -191,25 +191,25 @@ impl Shape {
             let what = format!("{}, but the formula has {}", self.inputs.len(), expr.inputs().len());
             return Err(Error::invalid("inputs", what));
         }
-        if self.axes & !all(self.extents().len()) != 0 || expr.axes() > self.extents().len() {
-            let what = format!("an axis beyond the {} that there are", self.extents().len());
+        if self.axes & !all(self.shape().len()) != 0 || expr.axes() > self.shape().len() {
+            let what = format!("an axis beyond the {} that there are", self.shape().len());
             return Err(Error::invalid("axes", what));
         }
         self.admit_layouts()
     }
 
     fn admit_layouts(&self) -> Result<()> {
-        let extents = self.extents();
+        let extents = self.shape();
         let is_reduced = |axis: usize| self.axes >> axis & 1 == 1;
         let wanted: SmallVec<[usize; 6]> =
             extents.iter().enumerate().map(|(axis, n)| if is_reduced(axis) { 1 } else { *n }).collect();
-        if self.output.extents() != &wanted[..] {
-            let what = format!("extents {:?}, but the result has {:?}", self.output.extents(), &wanted[..]);
+        if self.output.shape() != &wanted[..] {
+            let what = format!("extents {:?}, but the result has {:?}", self.output.shape(), &wanted[..]);
             return Err(Error::invalid("output", what));
         }
         for (k, layout) in self.inputs.iter().enumerate() {
-            if layout.extents() != extents {
-                let what = format!("extents {:?}, but the first input has {extents:?}: broadcast it", layout.extents());
+            if layout.shape() != extents {
+                let what = format!("extents {:?}, but the first input has {extents:?}: broadcast it", layout.shape());
                 return Err(Error::invalid(format!("input {k}"), what));
             }
         }
@@ -282,7 +282,7 @@ impl Planned {
 
 /// Of the operands, broadcast to each other; of what is written; of the result.
 fn layouts(given: &[Layout], axes: u64, keeps: bool) -> Result<(Vec<Layout>, Layout, Layout)> {
-    let all: SmallVec<[&[usize]; 8]> = given.iter().map(Layout::extents).collect();
+    let all: SmallVec<[&[usize]; 8]> = given.iter().map(Layout::shape).collect();
     let extents = Layout::broadcast_extents(&all)?;
     let inputs = given.iter().map(|layout| layout.broadcast(&extents)).collect::<Result<_>>()?;
     let stays = |axis: &usize| axes >> axis & 1 == 0;

@@ -40,7 +40,7 @@ pub(super) struct Space {
 fn kept(layout: &Layout, axes: u64) -> Result<Layout> {
     let stay = |axis: &usize| axes >> axis & 1 == 0;
     let places = || (0..layout.rank()).filter(stay);
-    let extents: PerAxis<usize> = places().filter_map(|axis| layout.extents().get(axis).copied()).collect();
+    let extents: PerAxis<usize> = places().filter_map(|axis| layout.shape().get(axis).copied()).collect();
     if layout.is_empty() {
         let nowhere: PerAxis<isize> = extents.iter().map(|_| 0).collect();
         return Layout::new(extents, nowhere, 0);
@@ -53,7 +53,7 @@ impl Space {
     /// Of layouts that were checked: the inputs have the same extents, in which the reduced axes of the output are 1.
     pub(super) fn new(formula: &Expr, inputs: &[Layout], output: &Layout, axes: u64) -> Result<Self> {
         let missing = || Error::invalid("inputs", "a reduction has an input");
-        let extents = inputs.first().map(Layout::extents).ok_or_else(missing)?;
+        let extents = inputs.first().map(Layout::shape).ok_or_else(missing)?;
         let mut all: Vec<Layout> = inputs.to_vec();
         for position in formula.positions() {
             if *position == Expr::INDEX {
@@ -106,11 +106,11 @@ impl Space {
         let (result, group) = if by_group { (1, self.results) } else { (groups, 1) };
         let mut strides: PerAxis<isize> = PerAxis::new();
         let mut next = result as isize;
-        for n in self.output.extents().iter().rev() {
+        for n in self.output.shape().iter().rev() {
             strides.insert(0, next);
             next = next.saturating_mul(*n as isize);
         }
-        let kept = Layout::new(self.output.extents(), strides, 0)?;
+        let kept = Layout::new(self.output.shape(), strides, 0)?;
         let walk = Walk { kept, reduced: [group as isize].into_iter().collect() };
         Ok(Space {
             walks: vec![walk; arrays],

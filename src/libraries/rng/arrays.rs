@@ -104,7 +104,7 @@ impl Rng {
     /// let device = windlass::Device::host()?;
     /// let lambda = device.tensor([2, 2], [0.0, 1.0, 10.0, 1e6])?;
     /// let n = device.rng(1).poisson_each(&lambda)?.await_result()?;
-    /// assert_eq!((n.extents(), device.item(n.slice((0, 0))?)?), (&[2, 2][..], 0));
+    /// assert_eq!((n.shape(), device.item(n.slice((0, 0))?)?), (&[2, 2][..], 0));
     /// let wrong = device.tensor([3], [1.0, 2.0, f64::NAN])?;
     /// assert!(device.rng(1).poisson_each(&wrong)?.await_result().is_err());
     /// # Ok(()) }
@@ -114,7 +114,7 @@ impl Rng {
         lambda: impl ReadableTensor<'a, f64>,
     ) -> Result<PendingDispatch<Tensor<u32>, Verdict>> {
         let lambda = lambda.into();
-        let extents = lambda.extents().to_vec();
+        let extents = lambda.shape().to_vec();
         self.each::<false>(&lambda, None, &extents)
     }
 
@@ -130,7 +130,7 @@ impl Rng {
         p: impl ReadableTensor<'b, f64>,
     ) -> Result<PendingDispatch<Tensor<u32>, Verdict>> {
         let (trials, p) = (trials.into(), p.into());
-        let extents = Lay::broadcast_extents(&[trials.extents(), p.extents()])?;
+        let extents = Lay::broadcast_extents(&[trials.shape(), p.shape()])?;
         self.each::<true>(&p, Some(&trials), &extents)
     }
 

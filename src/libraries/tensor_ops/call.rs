@@ -128,7 +128,7 @@ impl Call {
         if modes.len() > left.len() {
             return Ok(Call::Sum(sum(inputs, left.len(), slots, own, dtype)?));
         }
-        let extents: Vec<&[usize]> = inputs.iter().map(Layout::extents).collect();
+        let extents: Vec<&[usize]> = inputs.iter().map(Layout::shape).collect();
         let made = Layout::row_major(Layout::broadcast_extents(&extents)?)?;
         Ok(Call::Map { product: Kept::for_expr(formula::product(&types, &conjugate, own, dtype)?), inputs, made })
     }
@@ -152,7 +152,7 @@ impl Into {
             return Ok(Into::Gemm { operands, conjugate, c });
         }
         let c = c.along(&pair.result())?;
-        let packed = Layout::row_major(c.extents())?;
+        let packed = Layout::row_major(c.shape())?;
         let own = Slot { dtype: a.dtype, modes: pair.result(), layout: packed.clone(), conjugate: false };
         let made = own.matrices(&pair.batch, &pair.m, &pair.n).ok_or_else(missing)?;
         Ok(Into::Apart { operands, conjugate, made, packed, c, reads_c })
@@ -172,7 +172,7 @@ impl Into {
         // Halves are rounded once, at the end.
         let made = if c.dtype == wide { wide } else { ReductionKind::Sum.result(wide) };
         let sum = sum(inputs, c.modes.len(), slots, wide, made)?;
-        let inputs = vec![Layout::row_major(layout.extents())?];
+        let inputs = vec![Layout::row_major(layout.shape())?];
         Ok(Into::Formula { sum: Some(sum), inputs, formula: formula(vec![made], &[false])?, c: layout, reads_c })
     }
 }

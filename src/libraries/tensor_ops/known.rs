@@ -168,7 +168,7 @@ impl PlanRequest<'_> {
     }
 
     fn make(&self, einsum: &Einsum, ways: Ways) -> Result<Plan> {
-        let extents: Vec<&[usize]> = self.reads.iter().map(|(_, layout)| layout.extents()).collect();
+        let extents: Vec<&[usize]> = self.reads.iter().map(|(_, layout)| layout.shape()).collect();
         let network = Network::new(einsum, &extents)?;
         let mut slots = slots(&network, ways.dtype, self.reads)?;
         for (slot, conjugate) in slots.iter_mut().zip(self.conjugate) {
@@ -189,8 +189,8 @@ impl PlanRequest<'_> {
 impl Written<'_> {
     fn target(&self, einsum: &Einsum, network: &Network, dtype: DType) -> Result<Target> {
         let output = network.output_extents();
-        if self.layout.extents() != output {
-            let what = format!("extents {:?}, but `{einsum}` gives {output:?}", self.layout.extents());
+        if self.layout.shape() != output {
+            let what = format!("extents {:?}, but `{einsum}` gives {output:?}", self.layout.shape());
             return Err(Error::invalid(self.name, what));
         }
         self.layout.check_distinct(self.name)?;

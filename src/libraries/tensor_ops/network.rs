@@ -130,7 +130,7 @@ impl Network {
 /// See [`Network::view`].
 pub(super) fn view(axes: &[usize], layout: &Layout) -> Result<(Vec<usize>, Layout)> {
     let (mut modes, mut extents, mut strides) = (Vec::new(), Vec::new(), Vec::<isize>::new());
-    for ((mode, n), stride) in axes.iter().zip(layout.extents()).zip(layout.strides()).filter(|((_, n), _)| **n != 1) {
+    for ((mode, n), stride) in axes.iter().zip(layout.shape()).zip(layout.strides()).filter(|((_, n), _)| **n != 1) {
         match modes.iter().position(|other| other == mode) {
             // With two elements the sum is a distance between elements, which fits; without any it has no meaning.
             Some(place) => strides.iter_mut().skip(place).take(1).for_each(|s| *s = s.saturating_add(*stride)),

@@ -31,7 +31,7 @@ impl Slot {
 
     fn axis(&self, mode: usize) -> Option<(usize, isize)> {
         let place = self.modes.iter().position(|other| *other == mode)?;
-        Some((*self.layout.extents().get(place)?, *self.layout.strides().get(place)?))
+        Some((*self.layout.shape().get(place)?, *self.layout.strides().get(place)?))
     }
 
     /// The modes of a set that it has, in the order of its memory: the fastest last.
@@ -89,7 +89,7 @@ impl Slot {
     /// As [`matrices`](Self::matrices), which can be written: each ends before the next one begins.
     pub(super) fn written_matrices(&self, batch: &[usize], rows: &[usize], columns: &[usize]) -> Option<Layout> {
         let all = self.matrices(batch, rows, columns)?;
-        let ([.., rows, columns], [steps @ .., down, right]) = (all.extents(), all.strides()) else { return None };
+        let ([.., rows, columns], [steps @ .., down, right]) = (all.shape(), all.strides()) else { return None };
         let last = (rows.saturating_sub(1)).saturating_mul(down.unsigned_abs());
         let last = last.saturating_add((columns.saturating_sub(1)).saturating_mul(right.unsigned_abs()));
         let apart = steps.first().is_none_or(|step| step.unsigned_abs() > last);
@@ -233,7 +233,7 @@ mod tests {
         let (a, b) = (rows(&[0, 1, 2, 3], &[2, 3, 4, 5]), rows(&[2, 3, 4, 5], &[4, 5, 6, 7]));
         let of = choice(&a, &b, &rows(&[0, 1, 4, 5], &[2, 3, 6, 7]));
         assert_eq!((of.copies, of.place), ([false; 2], Place::Direct));
-        assert_eq!(a.matrices(&of.pair.batch, &of.pair.m, &of.pair.k).unwrap().extents(), [6, 20]);
+        assert_eq!(a.matrices(&of.pair.batch, &of.pair.m, &of.pair.k).unwrap().shape(), [6, 20]);
         // The transposed result, of transposed operands: ji,kj->ki
         let of = choice(&rows(&[1, 0], &[3, 2]), &rows(&[2, 1], &[4, 3]), &rows(&[2, 0], &[4, 2]));
         assert_eq!((of.copies, of.place), ([false; 2], Place::Direct));

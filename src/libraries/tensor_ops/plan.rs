@@ -104,7 +104,7 @@ impl Plan {
     fn extent(&self, step: &Step, modes: &[usize]) -> usize {
         let of = |mode: &usize| {
             let slots = step.reads.iter().filter_map(|slot| self.slots.get(*slot));
-            let mut axes = slots.flat_map(|slot| slot.modes.iter().zip(slot.layout.extents()));
+            let mut axes = slots.flat_map(|slot| slot.modes.iter().zip(slot.layout.shape()));
             axes.find(|(other, _)| *other == mode).map_or(1, |(_, n)| *n)
         };
         modes.iter().map(of).fold(1, usize::saturating_mul)

@@ -136,7 +136,7 @@ impl TensorOps {
         b: impl ReadableTensor<'b, T>,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (a, b): (TensorRef<'_, T>, TensorRef<'_, T>) = (a.into(), b.into());
-        self.two(matmul(a.extents(), b.extents()), a, b, None)
+        self.two(matmul(a.shape(), b.shape()), a, b, None)
     }
 
     /// The sum of products over pairs of axes, of which negative ones count from the end: those of the result are the other axes of
@@ -147,7 +147,7 @@ impl TensorOps {
     /// let device = windlass::Device::best()?;
     /// let (a, b) = (device.full_tensor([2, 3, 4], 1.0f64)?, device.full_tensor([4, 5, 3], 2.0f64)?);
     /// let c = device.tensor_ops().tensordot(&a, &b, &[1, 2], &[-1, 0])?.await_result()?;
-    /// assert_eq!(c.extents(), [2, 5]);
+    /// assert_eq!(c.shape(), [2, 5]);
     /// assert_eq!(device.item(c.slice((0, 0))?)?, 24.0);
     /// # Ok(()) }
     /// ```
@@ -163,7 +163,7 @@ impl TensorOps {
         axes_b: &[isize],
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (a, b): (TensorRef<'_, T>, TensorRef<'_, T>) = (a.into(), b.into());
-        self.two(tensordot(a.extents(), b.extents(), axes_a, axes_b), a, b, None)
+        self.two(tensordot(a.shape(), b.shape(), axes_a, axes_b), a, b, None)
     }
 
     /// All products of an element of a and one of b: the result has the axes of a, then those of b. NumPy's `multiply.outer`.
@@ -185,7 +185,7 @@ impl TensorOps {
         b: impl ReadableTensor<'b, T>,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (a, b): (TensorRef<'_, T>, TensorRef<'_, T>) = (a.into(), b.into());
-        self.two(tensordot(a.extents(), b.extents(), &[], &[]), a, b, None)
+        self.two(tensordot(a.shape(), b.shape(), &[], &[]), a, b, None)
     }
 
     /// The Kronecker product: each element of a is replaced by it times b. A tensor of fewer axes has axes of extent 1 in front.
@@ -207,7 +207,7 @@ impl TensorOps {
         b: impl ReadableTensor<'b, T>,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (a, b): (TensorRef<'_, T>, TensorRef<'_, T>) = (a.into(), b.into());
-        let (einsum, extents) = kron(a.extents(), b.extents()).map_err(told)?;
+        let (einsum, extents) = kron(a.shape(), b.shape()).map_err(told)?;
         self.two(Ok(einsum), a, b, Some(extents))
     }
 

@@ -88,7 +88,7 @@ impl Blas {
         b: impl ReadableTensor<'b, T>,
     ) -> Result<PendingDispatch<Tensor<T::Out>>> {
         let (a, b) = (a.into(), b.into());
-        let extents = match (a.extents(), b.extents()) {
+        let extents = match (a.shape(), b.shape()) {
             ([batch_a @ .., m, _], [batch_b @ .., _, n]) => {
                 [&Layout::broadcast_extents(&[batch_a, batch_b])?[..], &[*m, *n]].concat()
             }

@@ -28,7 +28,7 @@ impl Communicator {
     /// let gradient = device.tensor([2, 3], vec![1.0f32; 6])?;
     /// let gradient = comm.all_reduce_tensor(Combine::Avg, gradient)?.await_result()?;
     /// let all = comm.all_gather_tensor(&gradient)?.await_result()?;
-    /// assert_eq!(all.extents(), [1, 2, 3]);
+    /// assert_eq!(all.shape(), [1, 2, 3]);
     /// # Ok(()) }
     /// ```
     pub fn all_reduce_tensor<T: Element>(
@@ -59,7 +59,7 @@ impl Communicator {
         let (device, (part, layout)) = (self.only_device()?, tensor.operand()?);
         check_order(&layout)?;
         let mut extents = vec![self.ranks()];
-        extents.extend_from_slice(layout.extents());
+        extents.extend_from_slice(layout.shape());
         let output = device.uninit_tensor(extents)?;
         Ok(self.in_place(output.into(), |comm, outputs| comm.all_gather([part], outputs))?)
     }
@@ -100,7 +100,7 @@ impl Communicator {
         check_order(&layout)?;
         let is_root = root == self.first_rank();
         let mut extents = vec![if is_root { self.ranks() } else { 0 }];
-        extents.extend_from_slice(layout.extents());
+        extents.extend_from_slice(layout.shape());
         let output = device.uninit_tensor(extents)?;
         Ok(self.in_place(output.into(), |comm, outputs| match is_root {
             true => comm.gather(root, [part], outputs),
@@ -131,7 +131,7 @@ impl Communicator {
         let tensor = tensor.into();
         let (device, (part, layout)) = (self.only_device()?, tensor.operand()?);
         self.rows_of_each(&layout)?;
-        let output = device.uninit_tensor(layout.extents())?;
+        let output = device.uninit_tensor(layout.shape())?;
         Ok(self.in_place(output.into(), |comm, outputs| comm.all_to_all([part], outputs))?)
     }
 
@@ -174,7 +174,7 @@ impl Communicator {
         let tensor = tensor.into();
         let (device, (part, layout)) = (self.only_device()?, tensor.operand()?);
         let rows = self.rows_of_each(&layout)?;
-        let mut extents = layout.extents().to_vec();
+        let mut extents = layout.shape().to_vec();
         extents.iter_mut().take(1).for_each(|first| *first = rows);
         let output = device.uninit_tensor(extents)?;
         Ok(self.in_place(output.into(), |comm, outputs| comm.reduce_scatter(combine, [part], outputs))?)
@@ -183,11 +183,11 @@ impl Communicator {
     /// How many rows each rank has of a tensor in row-major order.
     fn rows_of_each(&self, layout: &Layout) -> Result<usize> {
         check_order(layout)?;
-        let (rows, ranks) = (layout.extents().first().copied(), self.ranks());
+        let (rows, ranks) = (layout.shape().first().copied(), self.ranks());
         match rows.filter(|rows| rows.is_multiple_of(ranks)) {
             Some(rows) => Ok(rows / ranks),
             None => {
-                let what = format!("extents {:?}: the first is no multiple of the {ranks} ranks", layout.extents());
+                let what = format!("extents {:?}: the first is no multiple of the {ranks} ranks", layout.shape());
                 Err(Error::invalid("tensor", what))
             }
         }

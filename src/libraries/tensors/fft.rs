@@ -20,7 +20,7 @@ impl Fft {
     /// let device = Device::host()?;
     /// let x = device.tensor([2, 3], [1, 2, 3, 4, 5, 6].map(|x| Complex::new(f64::from(x), 0.0)))?;
     /// let sums = device.fft().fft_tensor(x.transpose(), &[1])?.await_result()?; // of the columns
-    /// assert_eq!(sums.extents(), [3, 2]);
+    /// assert_eq!(sums.shape(), [3, 2]);
     /// assert_eq!(device.item(sums.slice((0, 0))?)?, Complex::new(5.0, 0.0)); // 1 + 4
     /// # Ok(()) }
     /// ```
@@ -56,7 +56,7 @@ impl Fft {
     /// let device = windlass::Device::host()?;
     /// let x = device.tensor([3, 4], (0..12).map(f64::from).collect::<Vec<_>>())?;
     /// let spectra = device.fft().rfft_tensor(x.transpose(), &[-1])?.await_result()?; // of the columns
-    /// assert_eq!(spectra.extents(), [4, 2]);
+    /// assert_eq!(spectra.shape(), [4, 2]);
     /// assert_eq!(device.item(spectra.slice((1, 0))?)?.re, 1.0 + 5.0 + 9.0);
     /// let back = device.fft().irfft_tensor(&spectra, 3, &[-1])?.await_result()?;
     /// assert!(device.allclose(&back, x.transpose(), 1e-12, 1e-12)?);
@@ -71,8 +71,8 @@ impl Fft {
         whole_numbers::<R>()?;
         let (part, layout) = x.operand()?;
         let (axes, last) = places(axes, layout.rank())?;
-        let spec = FftSpec::r2c(layout.extents()).axes(axes).input(strided(&layout)?);
-        let mut extents = layout.extents().to_vec();
+        let spec = FftSpec::r2c(layout.shape()).axes(axes).input(strided(&layout)?);
+        let mut extents = layout.shape().to_vec();
         extents.iter_mut().skip(last).take(1).for_each(|n| *n = *n / 2 + 1);
         let (y, _, whole) = Part::from(self.device().uninit_tensor(extents)?).operand();
         Ok(whole.submitted(self.r2c(&spec, part, y))?)
@@ -93,7 +93,7 @@ impl Fft {
         whole_numbers::<C::Real>()?;
         let (part, layout) = x.operand()?;
         let (axes, last) = places(axes, layout.rank())?;
-        let mut extents = layout.extents().to_vec();
+        let mut extents = layout.shape().to_vec();
         let points = extents.get(last).copied().unwrap_or_default();
         if points != n / 2 + 1 {
             let what = format!("{n} elements have {} points, but x has {points} along axis {last}", n / 2 + 1);
@@ -114,8 +114,8 @@ impl Fft {
         whole_numbers::<C::Real>()?;
         let (part, layout) = x.operand()?;
         let (axes, _) = places(axes, layout.rank())?;
-        let spec = direction(FftSpec::c2c(layout.extents()).axes(axes).input(strided(&layout)?));
-        let (y, _, whole) = Part::from(self.device().uninit_tensor::<C>(layout.extents())?).operand();
+        let spec = direction(FftSpec::c2c(layout.shape()).axes(axes).input(strided(&layout)?));
+        let (y, _, whole) = Part::from(self.device().uninit_tensor::<C>(layout.shape())?).operand();
         Ok(whole.submitted(self.c2c(&spec, part, y))?)
     }
 }

@@ -28,7 +28,7 @@ impl Matrices {
             let remedy = "`contiguous` makes a copy that is";
             Err(Error::invalid(name, format!("{layout:?}: {what}; {remedy}")))
         };
-        let (extents, strides) = (layout.extents(), layout.strides());
+        let (extents, strides) = (layout.shape(), layout.strides());
         let ([batch @ .., rows, cols], [steps @ .., down, right]) = (extents, strides) else {
             return Err(Error::invalid(name, format!("{layout:?} has no rows and columns: it has less than two axes")));
         };
@@ -101,7 +101,7 @@ pub(super) fn sizes(a: &Matrices, b: &Matrices, c: &Matrices) -> Result<(usize, 
 
 /// The layout of an operand, repeated along the batch axes of the result.
 pub(super) fn spread(name: &'static str, layout: &Layout, result: &Layout) -> Result<Layout> {
-    let ([batch @ .., _, _], [.., rows, cols]) = (result.extents(), layout.extents()) else {
+    let ([batch @ .., _, _], [.., rows, cols]) = (result.shape(), layout.shape()) else {
         return Err(Error::invalid(name, format!("{layout:?} has no rows and columns: it has less than two axes")));
     };
     layout.broadcast([batch, &[*rows, *cols]].concat()).map_err(|error| match error {

@@ -35,7 +35,7 @@ impl Matrix {
     /// let eigh = device.solver().eigh(EighSpec::new(Uplo::Lower, of_a), a)?.await_result()?;
     /// assert_eq!(device.download(&eigh.values)?.await_result()?, [1.0, 2.0]);
     /// let vectors = of_a.into_tensor(eigh.vectors)?;
-    /// assert_eq!(vectors.extents(), [2, 2]);
+    /// assert_eq!(vectors.shape(), [2, 2]);
     /// # Ok(()) }
     /// ```
     pub fn take<T: Element>(tensor: Tensor<T>) -> Result<(Self, DeviceBuffer<T>), Rejected<Tensor<T>>> {

@@ -88,7 +88,7 @@ impl Sparse {
 
 /// Whether a tensor is a vector of neighbours.
 fn vector(name: &'static str, layout: &Layout) -> Result<()> {
-    match (layout.extents(), layout.strides()) {
+    match (layout.shape(), layout.strides()) {
         ([n], [step]) if *n <= 1 || *step == 1 => Ok(()),
         ([_], _) => {
             let what = "its elements are not neighbours; `contiguous` makes a copy whose are";

@@ -207,7 +207,7 @@ fn backward_with<T: Real>(device: &Device, rng: &mut Rng, case: &Case, gap: Opti
     }
     let (dq, dk, dv) = gradients.expect(&what);
     for (name, got, want) in [("dq", dq, &want[0]), ("dk", dk, &want[1]), ("dv", dv, &want[2])] {
-        assert_eq!(got.extents(), want.extents, "{what}");
+        assert_eq!(got.shape(), want.extents, "{what}");
         close(&down(device, &got), want, &format!("{what}: {name}"));
     }
 }

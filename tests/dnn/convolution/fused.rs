@@ -39,7 +39,7 @@ fn fused<T: Real>(device: &Device, rng: &mut Rng, case: &Case, parts: usize) {
         all = all.relu();
     }
     let y = device.dnn().convolve_fused(&case.spec(), &x, &w, all).expect(&what).await_result().expect(&what);
-    assert_eq!(y.extents(), case.y(), "{what}");
+    assert_eq!(y.shape(), case.y(), "{what}");
     near(&down(device, &y), &want, &scale, case.w[1..].iter().product(), &what);
 }
 

@@ -24,18 +24,18 @@ fn all_directions<T: Real>(device: &Device, rng: &mut Rng, case: &Case, what: &s
     let terms = |of: &[usize]| of.iter().product::<usize>();
 
     let y = dnn.convolve(&spec, &of_x, &of_w).expect(&what).await_result().expect(&what);
-    assert_eq!(y.extents(), case.y(), "{what}");
+    assert_eq!(y.shape(), case.y(), "{what}");
     let scale = case.forward(&ax, &aw);
     near(&down(device, &y), &case.forward(&x, &w), &scale, terms(&case.w[1..]), &format!("forward {what}"));
 
     let dx = dnn.convolve_data(&spec, &of_dy, &of_w, &case.x[2..]).expect(&what).await_result().expect(&what);
-    assert_eq!(dx.extents(), case.x, "{what}");
+    assert_eq!(dx.shape(), case.x, "{what}");
     let scale = case.data(&ay, &aw);
     let count = terms(&case.w) / case.w[1].max(1);
     near(&down(device, &dx), &case.data(&dy, &w), &scale, count, &format!("data {what}"));
 
     let dw = dnn.convolve_filter(&spec, &of_x, &of_dy, &case.w[2..]).expect(&what).await_result().expect(&what);
-    assert_eq!(dw.extents(), case.w, "{what}");
+    assert_eq!(dw.shape(), case.w, "{what}");
     let scale = case.filter(&ax, &ay);
     let count = terms(&case.y()) / case.w[0].max(1);
     near(&down(device, &dw), &case.filter(&x, &dy), &scale, count, &format!("filter {what}"));
@@ -108,7 +108,7 @@ fn a_transposed_convolution_is_the_gradient_of_one() {
             let (of_dy, of_w) = (up::<f32>(&device, &mut rng, &dy, Order::Last), up(&device, &mut rng, &w, Order::Odd));
             let y =
                 device.dnn().convolve_transposed(&case.spec(), &of_dy, &of_w, more).unwrap().await_result().unwrap();
-            assert_eq!(y.extents(), case.x, "{more}");
+            assert_eq!(y.shape(), case.x, "{more}");
             let scale = case.data(&dy.magnitudes(), &w.magnitudes());
             near(&down(&device, &y), &case.data(&dy, &w), &scale, 16, "transposed");
         }
@@ -128,7 +128,7 @@ fn the_target_is_overwritten_where_it_lies_and_nowhere_else() {
                 let numbers = Numbers { all: vec![f64::NAN; case.y().iter().product()], extents: case.y() };
                 let y = up::<f16>(&device, &mut rng, &numbers, order);
                 let len = y.buffer().len() + offset;
-                let layout = windlass::tensor::Layout::new(y.extents(), y.layout().strides(), offset).unwrap();
+                let layout = windlass::tensor::Layout::new(y.shape(), y.layout().strides(), offset).unwrap();
                 let poisoned = device.upload(vec![f16::NAN; len]).unwrap().into_output();
                 let y = windlass::Tensor::from(poisoned).with_layout(layout).unwrap();
                 let y = device.dnn().convolve_into(&case.spec(), &of_x, &of_w, y).unwrap().await_result().unwrap();

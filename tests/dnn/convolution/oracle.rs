@@ -111,7 +111,7 @@ pub(crate) fn indices(extents: &[usize]) -> Vec<Vec<usize>> {
 /// Where the elements of a layout lie, in their order.
 pub(crate) fn offsets(layout: &Layout) -> Vec<usize> {
     let mut all = vec![layout.offset() as isize];
-    for (n, step) in layout.extents().iter().zip(layout.strides()) {
+    for (n, step) in layout.shape().iter().zip(layout.strides()) {
         all = all.iter().flat_map(|at| (0..*n as isize).map(move |i| at + i * step)).collect();
     }
     all.into_iter().map(|at| at as usize).collect()

@@ -59,12 +59,12 @@ fn a_target_that_cannot_be_written_comes_back() {
         let (x, w) = (zeros(&device, &[2, 4, 5, 5]), zeros(&device, &[6, 4, 3, 3]));
         let rejected = dnn.convolve_into(&plain, &x, &w, zeros(&device, &[2, 6, 3, 4])).unwrap_err();
         let (y,) = rejected.back.expect("the target");
-        assert_eq!(y.extents(), [2, 6, 3, 4]);
+        assert_eq!(y.shape(), [2, 6, 3, 4]);
         let y = zeros(&device, &[2, 6, 3, 4]);
         let y = y.part(|all| all.slice((.., .., .., ..3))).unwrap();
         let rejected = dnn.convolve_into(&plain, &x, &w, y).unwrap_err();
         assert_eq!(refused(&rejected.error).0, "y");
-        assert_eq!(rejected.back.expect("the target").0.extents(), [2, 6, 3, 4]);
+        assert_eq!(rejected.back.expect("the target").0.shape(), [2, 6, 3, 4]);
     }
 }
 

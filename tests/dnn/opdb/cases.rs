@@ -17,7 +17,7 @@ impl Stored {
         types.into_iter().find(|dtype| dtype.name() == self.0).unwrap_or_else(|| panic!("{}", self.0))
     }
 
-    pub(super) fn extents(&self) -> &[usize] {
+    pub(super) fn shape(&self) -> &[usize] {
         &self.1
     }
 
@@ -27,12 +27,12 @@ impl Stored {
     }
 
     pub(super) fn up(&self, device: &Device) -> AnyTensor {
-        device.tensor_any(self.dtype(), self.extents(), self.bytes()).unwrap()
+        device.tensor_any(self.dtype(), self.shape(), self.bytes()).unwrap()
     }
 
     /// With axes in another order, turned around, with gaps; what lies between is poison.
     pub(super) fn up_odd(&self, device: &Device, seed: usize) -> AnyTensor {
-        let (extents, size) = (self.extents(), self.dtype().size());
+        let (extents, size) = (self.shape(), self.dtype().size());
         let rank = extents.len();
         let mut order: Vec<usize> = (0..rank).collect();
         if rank > 0 {
@@ -83,13 +83,13 @@ pub(super) struct Case {
 
 impl Case {
     pub(super) fn name(&self) -> String {
-        let of = |(name, x): (&String, &Stored)| format!("{name} {:?}", x.extents());
+        let of = |(name, x): (&String, &Stored)| format!("{name} {:?}", x.shape());
         let tensors: Vec<String> = self.tensors.iter().map(of).collect();
         format!("{} {} {} of {} with {:?}", self.op, self.variant, self.dtype, tensors.join(", "), self.settings)
     }
 
     pub(super) fn extents(&self, name: &str) -> &[usize] {
-        self.tensors.get(name).map_or(&[], Stored::extents)
+        self.tensors.get(name).map_or(&[], Stored::shape)
     }
 
     pub(super) fn has(&self, name: &str) -> bool {

@@ -22,10 +22,10 @@ fn numbers(device: &Device, x: &AnyTensor) -> Vec<f64> {
 
 /// What is wrong, in words. A batch of one may come before the axes. `terms` is the size of terms that cancel each other.
 pub(super) fn difference(device: &Device, dtype: &str, terms: f64, got: &AnyTensor, want: &Stored) -> Option<String> {
-    let extents = got.extents();
+    let extents = got.shape();
     let bare = extents.strip_prefix(&[1]).unwrap_or(extents);
-    if extents != want.extents() && bare != want.extents() {
-        return Some(format!("extents {extents:?}, not {:?}", want.extents()));
+    if extents != want.shape() && bare != want.shape() {
+        return Some(format!("extents {extents:?}, not {:?}", want.shape()));
     }
     let (got, want) = (numbers(device, got), numbers(device, &want.up(device)));
     let [relative, of_largest] = allowed(dtype);

@@ -37,8 +37,8 @@ pub(super) fn convolve<T: Real>(n: &Node<'_>) -> Made {
         None => dnn.convolve(&conv, &x, &w)?.await_result()?,
     };
     let Some(dy) = n.dy::<T>(rank + 2)? else { return Ok(Answer::of(y)) };
-    let dx = dnn.convolve_data(&conv, &dy, &w, &x.extents()[2..])?.await_result()?;
-    let dw = dnn.convolve_filter(&conv, &x, &dy, &w.extents()[2..])?.await_result()?;
+    let dx = dnn.convolve_data(&conv, &dy, &w, &x.shape()[2..])?.await_result()?;
+    let dw = dnn.convolve_filter(&conv, &x, &dy, &w.shape()[2..])?.await_result()?;
     let answer = Answer::of(y).gradient("input", dx).gradient("weight", dw);
     biased(n, answer, &dy)
 }
@@ -64,7 +64,7 @@ pub(super) fn transposed<T: Real>(n: &Node<'_>) -> Made {
     }
     let Some(dy) = n.dy::<T>(rank + 2)? else { return Ok(Answer::of(y)) };
     let dx = dnn.convolve(&conv, &dy, &w)?.await_result()?;
-    let dw = dnn.convolve_filter(&conv, &dy, &x, &w.extents()[2..])?.await_result()?;
+    let dw = dnn.convolve_filter(&conv, &dy, &x, &w.shape()[2..])?.await_result()?;
     let answer = Answer::of(y).gradient("input", dx).gradient("weight", dw);
     biased(n, answer, &dy)
 }

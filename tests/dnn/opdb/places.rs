@@ -16,7 +16,7 @@ pub(super) fn embedding<T: Real>(n: &Node<'_>) -> Made {
     let indices = n.cast::<i64>("indices")?;
     let answer = Answer::of(dnn.embedding(&table, &indices)?.await_result()?);
     let Some(dy) = n.optional::<T>("dy") else { return Ok(answer) };
-    let rows = table.extents()[0];
+    let rows = table.shape()[0];
     let padding = n.case.setting("padding_idx").and_then(|row| row.as_i64());
     let padding = padding.map(|row| row.rem_euclid(rows as i64) as usize);
     Ok(answer.gradient("weight", dnn.embedding_gradient(&dy, &indices, rows, padding)?.await_result()?))
@@ -38,20 +38,20 @@ pub(super) fn grid_sample<T: Real>(n: &Node<'_>) -> Made {
     let dnn = n.device.dnn();
     let answer = Answer::of(dnn.grid_sample(&x, &grid, spec)?.await_result()?);
     let Some(dy) = n.optional::<T>("dy") else { return Ok(answer) };
-    let dx = dnn.grid_sample_gradient(&dy, &grid, x.extents(), spec)?.await_result()?;
+    let dx = dnn.grid_sample_gradient(&dy, &grid, x.shape(), spec)?.await_result()?;
     let of_grid = dnn.grid_sample_grid_gradient(&x, &grid, &dy, spec)?.await_result()?;
     Ok(answer.gradient("input", dx).gradient("grid", of_grid))
 }
 
 pub(super) fn resized<T: Real>(n: &Node<'_>) -> Made {
-    let (x, to, dnn) = (n.typed::<T>("input"), n.case.outputs[0].extents(), n.device.dnn());
+    let (x, to, dnn) = (n.typed::<T>("input"), n.case.outputs[0].shape(), n.device.dnn());
     let standard = if n.case.op == "upsample_bilinear" { "bilinear" } else { "nearest" };
     let mode = n.case.text("mode", standard);
     if mode == "area" {
         let pool = Pool::adaptive(&to[2..]);
         let answer = Answer::of(dnn.average_pool(&x, &pool)?.await_result()?);
         let Some(dy) = n.optional::<T>("dy") else { return Ok(answer) };
-        return Ok(answer.gradient("input", dnn.average_pool_gradient(&dy, x.extents(), &pool)?.await_result()?));
+        return Ok(answer.gradient("input", dnn.average_pool_gradient(&dy, x.shape(), &pool)?.await_result()?));
     }
     let (interpolation, usual) = match mode {
         "nearest" => (Interpolation::Nearest(Nearest::Floor), Coordinates::Asymmetric),
@@ -72,5 +72,5 @@ pub(super) fn resized<T: Real>(n: &Node<'_>) -> Made {
     let scales = own.filter(|_| !aligned).map(|_| &scales[..]);
     let answer = Answer::of(dnn.resize(&x, to, scales, resize)?.await_result()?);
     let Some(dy) = n.optional::<T>("dy") else { return Ok(answer) };
-    Ok(answer.gradient("input", dnn.resize_gradient(&dy, x.extents(), scales, resize)?.await_result()?))
+    Ok(answer.gradient("input", dnn.resize_gradient(&dy, x.shape(), scales, resize)?.await_result()?))
 }

@@ -42,7 +42,7 @@ pub(super) fn largest<T: Real>(n: &Node<'_>) -> Made {
     let (x, pool, dnn) = (n.typed::<T>("input"), windows(n.case), n.device.dnn());
     let (y, places) = dnn.max_pool_places(&x, &pool)?.await_result()?;
     let dx = match n.optional::<T>("dy") {
-        Some(dy) => Some(dnn.max_pool_gradient(&dy, &places, x.extents(), &pool)?.await_result()?),
+        Some(dy) => Some(dnn.max_pool_gradient(&dy, &places, x.shape(), &pool)?.await_result()?),
         None => None,
     };
     let mut answer = Answer::of(y);
@@ -59,12 +59,12 @@ pub(super) fn mean<T: Real>(n: &Node<'_>) -> Made {
     let (x, pool, dnn) = (n.typed::<T>("input"), windows(n.case), n.device.dnn());
     let answer = Answer::of(dnn.average_pool(&x, &pool)?.await_result()?);
     let Some(dy) = n.optional::<T>("dy") else { return Ok(answer) };
-    Ok(answer.gradient("input", dnn.average_pool_gradient(&dy, x.extents(), &pool)?.await_result()?))
+    Ok(answer.gradient("input", dnn.average_pool_gradient(&dy, x.shape(), &pool)?.await_result()?))
 }
 
 pub(super) fn unpooled<T: Real>(n: &Node<'_>) -> Made {
     let (y, places) = (n.typed::<T>("input"), n.typed::<i64>("indices"));
-    let (elements, dnn) = (n.case.outputs[0].extents(), n.device.dnn());
+    let (elements, dnn) = (n.case.outputs[0].shape(), n.device.dnn());
     let answer = Answer::of(dnn.max_unpool(&y, &places, elements, rank(n.case))?.await_result()?);
     let Some(dy) = n.optional::<T>("dy") else { return Ok(answer) };
     Ok(answer.gradient("input", dnn.max_unpool_gradient(&dy, &places, rank(n.case))?.await_result()?))

@@ -119,7 +119,7 @@ pub(crate) fn forward<T: Real>(device: &Device, rng: &mut Rng, case: &Case) -> O
     let mut all = vec![];
     for (name, made) in [("alone", once), ("in a training", twice)] {
         let [got_y, got_h, got_c] = [&made.0, &made.1, &made.2].map(|x| down(device, x));
-        assert_eq!([made.0.extents(), made.1.extents(), made.2.extents()], [case.y(), case.h(), case.c()], "{what}");
+        assert_eq!([made.0.shape(), made.1.shape(), made.2.shape()], [case.y(), case.h(), case.c()], "{what}");
         all.push(difference::<T>(&format!("y {name}"), &got_y, &y, 1.0));
         all.push(difference::<T>(&format!("h {name}"), &got_h, &h, 1.0));
         all.push(difference::<T>(&format!("c {name}"), &got_c, &c, 1.0));

@@ -26,7 +26,7 @@ fn parameters_fill_their_buffer() {
                         whole += all.len();
                         for gate in cell.gates() {
                             let layout = net.parameter(layer, way, parameter, *gate).unwrap();
-                            assert!(layout.is_row_major() && layout.extents()[0] == 3);
+                            assert!(layout.is_row_major() && layout.shape()[0] == 3);
                             seen[layout.offset()..layout.offset() + layout.len()].iter_mut().for_each(|n| *n += 1);
                         }
                     }
@@ -35,13 +35,13 @@ fn parameters_fill_their_buffer() {
                         assert!(net.parameter(layer, way, RecurrentParameter::Peephole, RecurrentGate::State).is_err());
                         for gate in [RecurrentGate::Input, RecurrentGate::Forget, RecurrentGate::Output] {
                             let layout = net.parameter(layer, way, RecurrentParameter::Peephole, gate).unwrap();
-                            assert_eq!(layout.extents(), [3]);
+                            assert_eq!(layout.shape(), [3]);
                             seen[layout.offset()..layout.offset() + layout.len()].iter_mut().for_each(|n| *n += 1);
                         }
                     }
                     if let Ok(layout) = net.parameter(layer, way, RecurrentParameter::Projection, None) {
                         whole += layout.len();
-                        assert_eq!(layout.extents(), [2, 3]);
+                        assert_eq!(layout.shape(), [2, 3]);
                         seen[layout.offset()..layout.offset() + layout.len()].iter_mut().for_each(|n| *n += 1);
                     }
                 }

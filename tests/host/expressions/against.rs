@@ -17,7 +17,7 @@ fn random_expressions_equal_their_definition() {
     let first = std::env::var("WINDLASS_TEST_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
     for seed in first..first + count(600) {
         let mut random = Random::new(seed);
-        let extents = random.extents();
+        let extents = random.shape();
         let size = 2 + random.below(24);
         let expr = random.expr(size, extents.len(), true);
         compare(&devices, &functions, &expr, &extents, &mut random, seed);

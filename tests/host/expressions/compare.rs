@@ -31,7 +31,7 @@ impl Elements {
 
     fn at(&self, index: usize) -> Bits {
         let (mut rest, mut at) = (index, self.layout.offset() as isize);
-        for (n, stride) in self.layout.extents().iter().zip(self.layout.strides()).rev() {
+        for (n, stride) in self.layout.shape().iter().zip(self.layout.strides()).rev() {
             at += (rest % n) as isize * stride;
             rest /= n;
         }

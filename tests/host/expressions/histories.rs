@@ -56,7 +56,7 @@ fn step(d: &Device, pool: &mut Vec<Pair>, rng: &mut Rng) -> Result<()> {
     let part = part_of(rng);
     let layout = part(target.x.layout())?;
     let inside = places(&TensorRef::from_buffer(target.x.buffer(), layout.clone())?);
-    let corner = |x: &TensorRef<'_, f64>| x.layout().slice((..layout.extents()[0], ..layout.extents()[1]));
+    let corner = |x: &TensorRef<'_, f64>| x.layout().slice((..layout.shape()[0], ..layout.shape()[1]));
     let of_corner = |x: &TensorRef<'_, f64>, model: &[f64]| -> Result<Vec<f64>> {
         Ok(at(&TensorRef::from_buffer(x.buffer(), corner(x)?)?, model))
     };

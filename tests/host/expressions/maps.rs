@@ -16,7 +16,7 @@ fn inputs_of_any_strides_are_broadcast_to_each_other() {
         let column = device.tensor([3, 1], [100.0f32, 200.0, 300.0]).unwrap();
         let y = device.map((x.flip(1).unwrap(), &column), |(x, c)| x + c).unwrap().await_result().unwrap();
         let wanted: Vec<f32> = (0..12).map(|i| (100 * (1 + i / 4) + 4 * (i / 4) + 3 - i % 4) as f32).collect();
-        assert_eq!((y.extents(), read(&device, &y)), (&[3, 4][..], wanted));
+        assert_eq!((y.shape(), read(&device, &y)), (&[3, 4][..], wanted));
         let turned = device.map((&x, x.transpose().slice(0..3).unwrap().view()), |(_, t)| t).unwrap_err();
         assert!(turned.to_string().contains("operands"), "{turned}");
     }
@@ -44,7 +44,7 @@ fn a_part_of_a_tensor_is_written_and_the_rest_left_alone() {
         let part = y.part(|all| all.slice((every_second, 1..3))).unwrap();
         let y = device.map_into(&x, part, |x| x * 10).unwrap().await_result().unwrap();
         assert_eq!(read(&device, &y), [9, 9, 9, 9, 9, 10, 20, 9, 9, 9, 9, 9, 9, 10, 20, 9]);
-        assert_eq!(y.extents(), [4, 4]);
+        assert_eq!(y.shape(), [4, 4]);
         let (a, b) = (device.zeros_tensor::<i32>([2]).unwrap(), device.zeros_tensor::<i64>([2]).unwrap());
         let (a, b) = device.map_into(&x, (a, b), |x| (-x, x.cast::<i64>() << 40)).unwrap().into_output();
         assert_eq!((read(&device, &a), read(&device, &b)), (vec![-1, -2], vec![1 << 40, 2 << 40]));
@@ -131,7 +131,7 @@ fn tensors_without_axes_or_elements() {
         assert_eq!((y.rank(), read(&device, &y)), (0, vec![2.0]));
         let none = device.zeros_tensor::<f32>([3, 0]).unwrap();
         let none = device.map((&none, &x), |(a, b)| a + b).unwrap().into_output();
-        assert_eq!((none.extents(), read(&device, &none).len()), (&[3, 0][..], 0));
+        assert_eq!((none.shape(), read(&device, &none).len()), (&[3, 0][..], 0));
     }
 }
 

@@ -161,7 +161,7 @@ impl Random {
     }
 
     /// Up to three small extents.
-    pub(super) fn extents(&mut self) -> Vec<usize> {
+    pub(super) fn shape(&mut self) -> Vec<usize> {
         match self.below(6) {
             0..3 => vec![1 + self.below(90)],
             3 => vec![1 + self.below(9), 1 + self.below(12)],

@@ -89,7 +89,7 @@ fn operands_that_do_not_fit_are_named_with_their_axis_and_come_back() {
         let wide = y.part(|all| all.broadcast([5, 2, 4])).unwrap();
         let rejected = device.map_into((), wide, |()| position(0).cast::<f32>()).unwrap_err();
         let y = rejected.back.unwrap().0;
-        assert_eq!(y.extents(), [2, 4]);
+        assert_eq!(y.shape(), [2, 4]);
         assert!(reason(rejected.error).contains("one place"));
         let rejected = device.map_into((), y, |()| position(2).cast::<f32>()).unwrap_err();
         let y = rejected.back.unwrap().0;

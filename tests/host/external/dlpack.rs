@@ -24,7 +24,7 @@ fn what_comes_in_is_seen_written_and_deleted_once() {
             let made = Made::new(&[2, 3], count(6));
             let deleted = made.deleted.clone();
             let x = device.tensor_of_dlpack(made.managed(form), Idle).unwrap();
-            assert_eq!((x.dtype(), x.extents(), x.layout().strides()), (DType::F32, &[2, 3][..], &[3, 1][..]));
+            assert_eq!((x.dtype(), x.shape(), x.layout().strides()), (DType::F32, &[2, 3][..], &[3, 1][..]));
             let x: Tensor<f32> = x.downcast().unwrap();
             let x = device.fill_part(x.part(|x| x.slice((1, ..))).unwrap(), 9.0).unwrap().into_output();
             assert_eq!(deleted.load(Ordering::SeqCst), 0);

@@ -37,7 +37,7 @@ fn text(extents: &[usize]) -> String {
 /// Asserts that a tensor is the one of a note `TYPE EXTENTS .. BYTES`.
 #[track_caller]
 fn assert_is(device: &Device, x: &AnyTensor, note: &[&str]) {
-    assert_eq!((x.dtype(), x.extents()), (dtype(note[0]), &extents(note[1])[..]));
+    assert_eq!((x.dtype(), x.shape()), (dtype(note[0]), &extents(note[1])[..]));
     assert_eq!(device.bytes_any(x).unwrap(), bytes(note.last().unwrap()), "{note:?}");
 }
 
@@ -114,7 +114,7 @@ fn what_is_written_is_left_for_numpy() {
     }
     let note = |x: &AnyTensorRef<'_>, order: &str, key: &str| {
         let bits = hex(&device.bytes_any(x).unwrap());
-        format!("{} {} {order} {key} {bits}\n", x.dtype(), text(x.extents()))
+        format!("{} {} {order} {key} {bits}\n", x.dtype(), text(x.shape()))
     };
     for (name, x) in &all {
         let views = [("", x.view(), "C"), ("-turned", x.transpose(), "F"), ("-back", backwards(x), "C")];

@@ -23,13 +23,13 @@ fn a_header_that_numpy_would_not_write_says_what_is_wrong() {
     says(b"\x93NUMPY\x02\x00\xff\xff\xff\xff{", "4294967295 bytes");
     let good = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }";
     let read = |text: &str| device.read_npy(&npy(1, text, &[0; 8])[..]);
-    assert_eq!(read(good).unwrap().extents(), [2]);
+    assert_eq!(read(good).unwrap().shape(), [2]);
     // In other ways that mean the same.
     for same in [
         "{'shape':(2L,),\"descr\":\"=f4\",'fortran_order':True}\n",
         " { 'shape' : ( 2 ) , 'descr' : '<f4','fortran_order':False } ",
     ] {
-        assert_eq!(read(same).unwrap().extents(), [2], "{same}");
+        assert_eq!(read(same).unwrap().shape(), [2], "{same}");
     }
     let header = |text: &str, what: &str| says(&npy(1, text, &[0; 8]), what);
     header("", "ends where `{`");

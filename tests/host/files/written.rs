@@ -15,7 +15,7 @@ fn tensor(device: &Device, dtype: DType, rng: &mut Rng) -> AnyTensor {
 
 #[track_caller]
 fn assert_same(device: &Device, read: &AnyTensor, x: &AnyTensorRef<'_>) {
-    assert_eq!((read.dtype(), read.extents()), (x.dtype(), x.extents()));
+    assert_eq!((read.dtype(), read.shape()), (x.dtype(), x.shape()));
     assert_eq!(device.bytes_any(read).unwrap(), device.bytes_any(x).unwrap());
 }
 
@@ -25,8 +25,8 @@ fn view<'a>(rng: &mut Rng, x: &'a AnyTensor) -> AnyTensorRef<'a> {
     match rng.below(5) {
         0 => typed.transpose(),
         1 if x.rank() > 0 => typed.flip(0).unwrap(),
-        2 if x.rank() > 0 => typed.slice(rng.below(x.extents()[0] + 1)..).unwrap(),
-        3 => typed.unsqueeze(0).unwrap().broadcast([&[3][..], x.extents()].concat()).unwrap(),
+        2 if x.rank() > 0 => typed.slice(rng.below(x.shape()[0] + 1)..).unwrap(),
+        3 => typed.unsqueeze(0).unwrap().broadcast([&[3][..], x.shape()].concat()).unwrap(),
         _ => typed,
     }
 }
@@ -88,7 +88,7 @@ fn large_tensors_pass_in_pieces() {
         let mut file = Vec::new();
         device.write_npy(&mut file, &x.transpose()).unwrap();
         let y = device.read_npy(&file[..]).unwrap();
-        assert!(y.layout().is_column_major() && y.extents() == [1 << 20, 5]);
+        assert!(y.layout().is_column_major() && y.shape() == [1 << 20, 5]);
         assert_eq!(device.bytes_any(y.transpose()).unwrap(), device.bytes_any(&x).unwrap());
     }
 }
@@ -152,6 +152,6 @@ fn a_full_disk_is_an_error_and_so_is_a_tensor_without_contents() {
         archive.finish().unwrap();
         let mut archive = Npz::new(Cursor::new(&file)).unwrap();
         assert_eq!(archive.names(), ["x", "y"]);
-        assert_eq!(archive.read(&device, "y").unwrap().extents(), [100]);
+        assert_eq!(archive.read(&device, "y").unwrap().shape(), [100]);
     }
 }

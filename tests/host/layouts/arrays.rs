@@ -138,7 +138,7 @@ pub(super) const CASES: &[Case] = &[
         element: small,
         call: |device, laid| {
             let x = laid[0].tensor(device);
-            let last = x.extents()[1] as i64 - 1;
+            let last = x.shape()[1] as i64 - 1;
             out(device, &device.take(&x, &device.tensor([2], [last, 0])?, 1)?.await_result()?)
         },
         loops: |all| rows(&all[0], |row| vec![row[row.len() - 1], row[0]]),

@@ -13,7 +13,7 @@ pub(super) const CASES: &[Case] = &[
         element: small,
         call: |device, laid| {
             let (order, lda) = laid[0].matrix(Order::Row)?;
-            let [m, n] = *laid[0].layout.extents() else { panic!("a matrix") };
+            let [m, n] = *laid[0].layout.shape() else { panic!("a matrix") };
             let spec = Gemv::new(m, n).lda(lda).beta(2.0);
             let spec = if order == Order::Row { spec.row_major() } else { spec };
             let (a, x) = (laid[0].buffer(device), laid[1].buffer(device));
@@ -35,7 +35,7 @@ pub(super) const CASES: &[Case] = &[
         element: small,
         call: |device, laid| {
             let (order, lda) = laid[0].matrix(Order::Row)?;
-            let [m, n] = *laid[0].layout.extents() else { panic!("a matrix") };
+            let [m, n] = *laid[0].layout.shape() else { panic!("a matrix") };
             let spec = Gemv::new(m, n).lda(lda).trans(Transpose::Yes);
             let spec = if order == Order::Row { spec.row_major() } else { spec };
             let (a, x) = (laid[0].buffer(device), laid[1].buffer(device));
@@ -55,7 +55,7 @@ pub(super) const CASES: &[Case] = &[
         element: small,
         call: |device, laid| {
             let (order, lda) = laid[2].matrix(Order::Row)?;
-            let [m, n] = *laid[2].layout.extents() else { panic!("a matrix") };
+            let [m, n] = *laid[2].layout.shape() else { panic!("a matrix") };
             let spec = Ger::new(m, n).lda(lda);
             let spec = if order == Order::Row { spec.row_major() } else { spec };
             let (x, y) = (laid[0].buffer(device), laid[1].buffer(device));
@@ -72,7 +72,7 @@ pub(super) const CASES: &[Case] = &[
         element: dominant,
         call: |device, laid| {
             let (order, lda) = laid[0].matrix(Order::Row)?;
-            let spec = Trmv::new(laid[0].layout.extents()[0], Uplo::Lower).lda(lda);
+            let spec = Trmv::new(laid[0].layout.shape()[0], Uplo::Lower).lda(lda);
             let spec = if order == Order::Row { spec.row_major() } else { spec };
             let a = laid[0].buffer(device);
             let x = device.blas().trsv(spec, laid[0].part(&a)?, laid[1].vector_mut(device)?)?.into_output();

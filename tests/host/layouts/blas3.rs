@@ -67,7 +67,7 @@ pub(super) const CASES: &[Case] = &[
         call: |device, laid| {
             let (order, ldc) = laid[1].matrix(Order::Row)?;
             let (other, lda) = laid[0].matrix(order)?;
-            let [n, k] = *laid[0].layout.extents() else { panic!("a matrix") };
+            let [n, k] = *laid[0].layout.shape() else { panic!("a matrix") };
             let spec = Syrk::new(Uplo::Lower, n, k).lda(lda).ldc(ldc).beta(1.0).trans(turned(order, other));
             let spec = if order == Order::Row { spec.row_major() } else { spec };
             let a = laid[0].buffer(device);
@@ -91,7 +91,7 @@ pub(super) const CASES: &[Case] = &[
         call: |device, laid| {
             let (order, ldb) = laid[1].matrix(Order::Row)?;
             let (other, lda) = laid[0].matrix(order)?;
-            let [m, n] = *laid[1].layout.extents() else { panic!("a matrix") };
+            let [m, n] = *laid[1].layout.shape() else { panic!("a matrix") };
             let uplo = if order == other { Uplo::Lower } else { Uplo::Upper };
             let spec = Triangular::new(Side::Left, uplo, m, n).lda(lda).ldb(ldb).trans(turned(order, other));
             let spec = if order == Order::Row { spec.row_major() } else { spec };
@@ -118,7 +118,7 @@ pub(super) const CASES: &[Case] = &[
         call: |device, laid| {
             let (order, ldc) = laid[2].matrix(Order::Row)?;
             let ((order_a, lda), (order_b, ldb)) = (laid[0].matrix(order)?, laid[1].matrix(order)?);
-            let [m, n] = *laid[2].layout.extents() else { panic!("a matrix") };
+            let [m, n] = *laid[2].layout.shape() else { panic!("a matrix") };
             let spec = Geam::new(m, n).lda(lda).ldb(ldb).ldc(ldc).beta(3.0);
             let spec = spec.trans_a(turned(order, order_a)).trans_b(turned(order, order_b));
             let spec = if order == Order::Row { spec.row_major() } else { spec };

@@ -68,7 +68,7 @@ pub(super) const CASES: &[Case] = &[
         operands: "x:mh",
         element: small,
         call: |device, laid| {
-            let points = laid[0].layout.extents()[1];
+            let points = laid[0].layout.shape()[1];
             let n = (2 * points).checked_sub(1).ok_or_else(|| Error::invalid("n", NO_POINTS))?;
             device.to_vec(&device.fft().irfft_tensor(&laid[0].complex(device), n, &[1])?.into_output())
         },

@@ -81,7 +81,7 @@ impl Laid {
     pub(super) fn new(layout: Layout, gap: f64, element: impl Fn(&[usize]) -> f64) -> Self {
         let end = layout.reach().map_or(0, |(_, last)| last + 1);
         let mut memory = vec![gap; end + 2];
-        each(layout.extents(), |indices| {
+        each(layout.shape(), |indices| {
             memory[place(&layout, indices)] = element(indices);
             0.0
         });
@@ -89,7 +89,7 @@ impl Laid {
     }
 
     pub(super) fn array(&self) -> Array {
-        let extents = self.layout.extents().to_vec();
+        let extents = self.layout.shape().to_vec();
         let elements = each(&extents, |indices| self.memory[place(&self.layout, indices)]);
         Array { extents, elements }
     }
@@ -97,7 +97,7 @@ impl Laid {
     /// The memory after these elements were written.
     pub(super) fn written(&self, elements: &[f64]) -> Vec<f64> {
         let (mut memory, mut elements) = (self.memory.clone(), elements.iter());
-        each(self.layout.extents(), |indices| {
+        each(self.layout.shape(), |indices| {
             memory[place(&self.layout, indices)] = *elements.next().expect("as many as the operand has");
             0.0
         });
@@ -126,7 +126,7 @@ impl Laid {
 
     /// Elements, and the increment of a vector of one axis.
     fn increment(&self) -> Result<(usize, isize)> {
-        match (self.layout.extents(), self.layout.strides()) {
+        match (self.layout.shape(), self.layout.strides()) {
             ([n], _) if *n <= 1 => Ok((*n, 1)),
             ([n], [step]) if *step != 0 => Ok((*n, *step)),
             _ => Err(Error::unsupported(super::NO_INCREMENT)),
@@ -155,7 +155,7 @@ impl Laid {
 
     /// Order and leading dimension of a matrix; if both orders are possible, `wanted`.
     pub(super) fn matrix(&self, wanted: Order) -> Result<(Order, usize)> {
-        let ([rows, cols], [down, right]) = (self.layout.extents(), self.layout.strides()) else {
+        let ([rows, cols], [down, right]) = (self.layout.shape(), self.layout.strides()) else {
             panic!("{:?} is no matrix", self.layout);
         };
         let lines = |line: usize, lines: usize, inner: isize, outer: isize| {

@@ -47,7 +47,7 @@ pub(super) const CASES: &[Case] = &[
         operands: "b:nk -> c:mk",
         element: small,
         call: |device, laid| {
-            let a = matrix(device, laid[1].layout.extents()[0], laid[0].layout.extents()[0])?;
+            let a = matrix(device, laid[1].layout.shape()[0], laid[0].layout.shape()[0])?;
             let [b, c] = [0, 1].map(|at| laid[at].tensor(device));
             let c = device.sparse().spmm_tensor(1.0, &a, &b, 2.0, c)?.into_output();
             device.to_vec(c.buffer())

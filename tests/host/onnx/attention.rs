@@ -19,7 +19,7 @@ pub(super) fn attention(n: &Node<'_>) -> Made {
 /// Batch, heads, places, width.
 fn heads<'n, T: DnnElement>(n: &'n Node<'_>, k: usize, name: &str) -> windlass::Result<TensorRef<'n, T>> {
     let x = n.typed::<T>(k);
-    let [batch, places, width] = x.extents()[..] else { return Ok(x) };
+    let [batch, places, width] = x.shape()[..] else { return Ok(x) };
     let heads = n.int(name, 1) as usize;
     x.reshape([batch, places, heads, width / heads])?.permute([0, 2, 1, 3])
 }
@@ -65,7 +65,7 @@ fn mask<T: DnnElement>(n: &Node<'_>, keys: usize) -> windlass::Result<Option<Ten
     };
     let added: TensorRef<'_, T> = added[0].view().downcast().unwrap();
     let mut widths = vec![(0, 0); added.rank()];
-    widths[added.rank() - 1].1 = keys - added.extents()[added.rank() - 1];
+    widths[added.rank() - 1].1 = keys - added.shape()[added.rank() - 1];
     let lowest = n.device.full_tensor([1], f64::NEG_INFINITY)?;
     let lowest = n.formula(&[AnyTensor::from(lowest).view()], |x| x[0].cast(T::DTYPE))?;
     let lowest: TensorRef<'_, T> = lowest[0].view().downcast().unwrap();
@@ -121,8 +121,8 @@ fn steps<T: DnnElement + TensorElement>(
     [scale, cap]: [f64; 2],
 ) -> windlass::Result<Steps> {
     let (ops, dtype) = (n.device.tensor_ops(), T::DTYPE);
-    let [batch, heads, queries, width] = q.extents()[..] else { panic!() };
-    let [_, of_keys, keys, _] = k.extents()[..] else { panic!() };
+    let [batch, heads, queries, width] = q.shape()[..] else { panic!() };
+    let [_, of_keys, keys, _] = k.shape()[..] else { panic!() };
     let grouped = n.device.contiguous(q)?.into_output();
     let grouped = grouped.reshape([batch, of_keys, heads / of_keys, queries, width])?;
     let products = AnyTensor::from(ops.einsum("bkgsd,bktd->bkgst", [&grouped, k])?.into_output());
@@ -152,7 +152,7 @@ fn steps<T: DnnElement + TensorElement>(
     let grouped: TensorRef<'_, T> = weights.view().downcast().unwrap();
     let grouped = grouped.reshape([batch, of_keys, heads / of_keys, queries, keys])?;
     let result = AnyTensor::from(ops.einsum("bkgst,bktd->bkgsd", [&grouped, v])?.into_output());
-    let result = n.reshaped(result, &[batch, heads, queries, v.extents()[3]]);
+    let result = n.reshaped(result, &[batch, heads, queries, v.shape()[3]]);
     Ok(Steps { stages: [first, capped, masked, weights], result })
 }
 
@@ -166,13 +166,13 @@ fn attention_of<T: DnnElement + TensorElement>(n: &Node<'_>) -> Made {
         })
     };
     let (k, v) = (whole(1, 4)?, whole(2, 5)?);
-    let [batch, heads, queries, width] = q.extents()[..] else { panic!() };
-    let keys = k.extents()[2];
+    let [batch, heads, queries, width] = q.shape()[..] else { panic!() };
+    let keys = k.shape()[2];
     let sight = Sight {
         causal: n.int("is_causal", 0) == 1,
         left: n.int("left_window_size", -1),
         right: n.int("right_window_size", -1),
-        past: n.given(4).map_or(0, |past| past.extents()[2]),
+        past: n.given(4).map_or(0, |past| past.shape()[2]),
         lengths: n.ints(6),
         queries,
         keys,
@@ -215,7 +215,7 @@ fn attention_of<T: DnnElement + TensorElement>(n: &Node<'_>) -> Made {
     let y = match n.input(0).rank() {
         3 => {
             let turned = n.view(y.permute([0, 2, 1, 3]))?.remove(0);
-            n.reshaped(turned, &[batch, queries, heads * v.extents()[3]])
+            n.reshaped(turned, &[batch, queries, heads * v.shape()[3]])
         }
         _ => n.view(Ok(y.view()))?.remove(0),
     };
@@ -233,17 +233,17 @@ pub(super) fn linear(n: &Node<'_>) -> Made {
     let rule = n.text("update_rule", "gated_delta").to_owned();
     let (gated, corrected) = (rule.starts_with("gated"), rule.ends_with("delta"));
     let x = n.input(0);
-    let (dtype, batch, steps) = (x.dtype(), x.extents()[0], x.extents()[1]);
+    let (dtype, batch, steps) = (x.dtype(), x.shape()[0], x.shape()[1]);
     // Batch, steps, heads, elements, in f32.
     let split = |k: usize, heads: usize| -> windlass::Result<Tensor<f32>> {
         let x = n.formula(&[n.input(k).view()], |x| x[0].cast(DType::F32))?.remove(0);
-        let width = x.extents()[2] / heads;
+        let width = x.shape()[2] / heads;
         Ok(n.reshaped(x, &[batch, steps, heads, width]).downcast::<f32>().unwrap())
     };
     let (q, k, v) = (split(0, of_q)?, split(1, of_k)?, split(2, of_k)?);
-    let (width, of_v) = (k.extents()[3], v.extents()[3]);
+    let (width, of_v) = (k.shape()[3], v.shape()[3]);
     let decay = if gated { Some(split(4, of_k)?) } else { None };
-    let beta = if corrected { Some(split(5, n.input(5).extents()[2])?) } else { None };
+    let beta = if corrected { Some(split(5, n.input(5).shape()[2])?) } else { None };
     let mut state: Tensor<f32> = match n.given(3) {
         Some(past) => n.formula(&[past.view()], |x| x[0].cast(DType::F32))?.remove(0).downcast().unwrap(),
         None => d.zeros_tensor([batch, of_k, width, of_v])?,

@@ -13,7 +13,7 @@ impl Stored {
         named(&self.0)
     }
 
-    pub(super) fn extents(&self) -> &[usize] {
+    pub(super) fn shape(&self) -> &[usize] {
         &self.1
     }
 
@@ -23,7 +23,7 @@ impl Stored {
     }
 
     pub(super) fn up(&self, device: &Device) -> AnyTensor {
-        device.tensor_any(self.dtype(), self.extents(), self.bytes()).unwrap()
+        device.tensor_any(self.dtype(), self.shape(), self.bytes()).unwrap()
     }
 }
 

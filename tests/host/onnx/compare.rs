@@ -16,9 +16,9 @@ pub(super) fn differences(device: &Device, case: &Case, made: &[AnyTensor]) -> V
     }
     for (k, (got, wanted)) in made.iter().zip(&case.outputs).enumerate() {
         let want = wanted.up(device);
-        if (got.dtype(), got.extents()) != (want.dtype(), want.extents()) {
-            let (dtype, extents) = (got.dtype(), got.extents());
-            wrong.push(format!("output {k} is {dtype} {extents:?}, not {} {:?}", want.dtype(), want.extents()));
+        if (got.dtype(), got.shape()) != (want.dtype(), want.shape()) {
+            let (dtype, extents) = (got.dtype(), got.shape());
+            wrong.push(format!("output {k} is {dtype} {extents:?}, not {} {:?}", want.dtype(), want.shape()));
             continue;
         }
         // Integers and truth values are equal bit for bit; halves have fewer digits.

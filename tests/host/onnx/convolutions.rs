@@ -46,7 +46,7 @@ fn padding(n: &Node<'_>, x: &[usize], w: &[usize]) -> Vec<(usize, usize)> {
 
 pub(super) fn conv(n: &Node<'_>) -> Made {
     let (x, w) = (n.typed::<f32>(0), n.typed::<f32>(1));
-    let pads = padding(n, &x.extents()[2..], &w.extents()[2..]);
+    let pads = padding(n, &x.shape()[2..], &w.shape()[2..]);
     let conv = spec(n, pads.len()).padding(&pads[..]);
     match n.given(2) {
         Some(_) => made(n.device.dnn().convolve_fused(&conv, &x, &w, Fused::new().bias(n.typed(2)))?.into_output()),
@@ -56,7 +56,7 @@ pub(super) fn conv(n: &Node<'_>) -> Made {
 
 pub(super) fn transposed(n: &Node<'_>) -> Made {
     let (x, w) = (n.typed::<f32>(0), n.typed::<f32>(1));
-    let (from, window) = (&x.extents()[2..], &w.extents()[2..]);
+    let (from, window) = (&x.shape()[2..], &w.shape()[2..]);
     let rank = window.len();
     let (stride, dilation) = (list(n, "strides", rank, 1), list(n, "dilations", rank, 1));
     let mut more = list(n, "output_padding", rank, 0);
@@ -89,12 +89,12 @@ fn whole_sums(n: &Node<'_>, [x, w]: [usize; 2], zeros: [usize; 2]) -> windlass::
         let Some(zero) = n.given(zero) else { return Ok(n.formula(&[whole], |x| x[0].cast(DType::F64))?.remove(0)) };
         let mut extents = vec![1; whole.rank()];
         extents[if filters { 0 } else { 1 }] = zero.len();
-        let zero = zero.reshape(extents)?.broadcast(whole.extents())?;
+        let zero = zero.reshape(extents)?.broadcast(whole.shape())?;
         Ok(n.formula(&[whole, zero], |x| x[0].cast(DType::F64) - x[1].cast(DType::F64))?.remove(0))
     };
     let (x, w) = (less(x, zeros[0], false)?, less(w, zeros[1], true)?);
     let [x, w] = [&x, &w].map(|x| x.view().downcast::<f64>().unwrap());
-    let pads = padding(n, &x.extents()[2..], &w.extents()[2..]);
+    let pads = padding(n, &x.shape()[2..], &w.shape()[2..]);
     Ok(n.device.dnn().convolve(&spec(n, pads.len()).padding(&pads[..]), &x, &w)?.into_output())
 }
 
@@ -117,10 +117,10 @@ pub(super) fn col2im(n: &Node<'_>) -> Made {
     let (stride, dilation) = (list(n, "strides", rank, 1), list(n, "dilations", rank, 1));
     let pads = pairs(&list(n, "pads", 2 * rank, 0));
     let block = window.iter().product::<i64>() as usize;
-    let channels = x.extents()[1] / block;
+    let channels = x.shape()[1] / block;
     let spans: Vec<usize> = (0..rank).map(|d| dilation[d] * (window[d] as usize - 1) + 1).collect();
     let room = |d: usize| image[d] as usize + pads[d].0 + pads[d].1 - spans[d];
-    let mut extents = vec![x.extents()[0], x.extents()[1]];
+    let mut extents = vec![x.shape()[0], x.shape()[1]];
     extents.extend((0..rank).map(|d| room(d) / stride[d] + 1));
     let more: Vec<usize> = (0..rank).map(|d| room(d) % stride[d]).collect();
     let mut of_w = vec![channels * block, 1];
@@ -141,12 +141,12 @@ pub(super) fn causal(n: &Node<'_>) -> Made {
 
 fn causal_of<T: DnnElement>(n: &Node<'_>) -> Made {
     let (x, w, d) = (n.typed::<T>(0), n.typed::<T>(1), n.device);
-    let kept = w.extents()[2] - 1;
+    let kept = w.shape()[2] - 1;
     let whole: Tensor<T> = match n.given(3) {
         Some(_) => d.concat([n.typed::<T>(3), x.clone()], 2)?.into_output(),
         None => d.pad(&x, &[(0, 0), (0, 0), (kept, 0)], Pad::Constant(T::default()))?.into_output(),
     };
-    let conv = Convolution::new().groups(x.extents()[1]);
+    let conv = Convolution::new().groups(x.shape()[1]);
     let y: Tensor<T> = match n.given(2) {
         Some(_) => d.dnn().convolve_fused(&conv, &whole, &w, Fused::new().bias(n.typed::<T>(2)))?.into_output(),
         None => d.dnn().convolve(&conv, &whole, &w)?.into_output(),
@@ -156,7 +156,7 @@ fn causal_of<T: DnnElement>(n: &Node<'_>) -> Made {
         let dtype = y.dtype();
         y = n.formula(&[y.view()], |x| x[0].cast(DType::F32).call(Function::Silu).cast(dtype))?.remove(0);
     }
-    let len = whole.extents()[2];
+    let len = whole.shape()[2];
     let state: TensorRef<'_, T> = whole.slice((.., .., len - kept..))?;
     Ok(vec![y, d.contiguous(&state)?.into_output().into()])
 }

@@ -32,7 +32,7 @@ pub(super) fn gemm(n: &Node<'_>) -> Made {
         single(&if n.int(name, 0) == 1 { x.transpose() } else { x })
     };
     let (a, b) = (turned(0, "transA"), turned(1, "transB"));
-    let extents = [a.extents()[0], b.extents()[1]];
+    let extents = [a.shape()[0], b.shape()[1]];
     let c = match n.given(2) {
         Some(c) => n.device.contiguous(single(&c.view()).broadcast(extents)?)?.into_output(),
         None => n.device.zeros_tensor(extents)?,
@@ -78,12 +78,12 @@ pub(super) fn dft(n: &Node<'_>) -> Made {
     if half && !inverse {
         return parts(n, fft.rfft_tensor(&re, &axis)?.into_output().into(), last);
     }
-    let z = match x.extents()[last] {
+    let z = match x.shape()[last] {
         1 => d.map(&re, |re| re.cast::<Complex<f32>>())?.into_output(),
         _ => d.map((&re, &single(&x.index(last as isize, 1)?)), |(re, im)| re.complex(im))?.into_output(),
     };
     if half {
-        let len = n.case.outputs[0].extents()[axis[0] as usize];
+        let len = n.case.outputs[0].shape()[axis[0] as usize];
         let real = AnyTensor::from(fft.irfft_tensor(&z, len, &axis)?.into_output());
         return n.view(real.unsqueeze(last as isize));
     }
@@ -93,7 +93,7 @@ pub(super) fn dft(n: &Node<'_>) -> Made {
 
 /// Complex numbers as pairs along a new last axis.
 fn parts(n: &Node<'_>, z: AnyTensor, last: usize) -> Made {
-    let mut extents = z.extents().to_vec();
+    let mut extents = z.shape().to_vec();
     extents.push(2);
     n.formula(&[z.unsqueeze(last as isize)?.broadcast(extents)?], |z| {
         let first = z[0].formula().position(last).compare(Compare::Eq, 0.0);

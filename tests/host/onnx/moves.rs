@@ -65,9 +65,9 @@ fn from_start(index: Value<'_>, len: usize) -> Value<'_> {
 pub(super) fn gather_elements(n: &Node<'_>) -> Made {
     let (x, indices) = (n.typed::<f32>(0), n.input(1));
     let axis = n.axis(n.int("axis", 0), x.rank());
-    let strides = strides(x.extents());
+    let strides = strides(x.shape());
     let numbers = n.formula(&[indices.view()], |index| {
-        let own = from_start(index[0], x.extents()[axis]) * strides[axis];
+        let own = from_start(index[0], x.shape()[axis]) * strides[axis];
         let others = (0..x.rank()).filter(|other| *other != axis);
         others.fold(own, |sum, other| sum + index[0].formula().position(other) * strides[other])
     })?;
@@ -89,8 +89,8 @@ pub(super) fn gather_nd(n: &Node<'_>) -> Made {
 fn slices<T: Element>(n: &Node<'_>, x: &TensorRef<'_, T>) -> Made {
     let (indices, batch) = (n.input(1), n.int("batch_dims", 0) as usize);
     let last = indices.rank() - 1;
-    let all = x.extents();
-    let (before, behind) = all.split_at(batch + indices.extents()[last]);
+    let all = x.shape();
+    let (before, behind) = all.split_at(batch + indices.shape()[last]);
     let strides = strides(before);
     let columns: Result<Vec<_>, _> = (0..before.len() - batch).map(|k| indices.index(-1, k as isize)).collect();
     let numbers = n.formula(&columns?, |index| {

@@ -21,7 +21,7 @@ fn windows(n: &Node<'_>) -> Pool {
     let (mut before, mut after) = (pads[..rank].to_vec(), pads[rank..].to_vec());
     let same = n.text("auto_pad", "NOTSET");
     if same.starts_with("SAME") {
-        let extents = &n.input(0).extents()[n.input(0).rank() - rank..];
+        let extents = &n.input(0).shape()[n.input(0).rank() - rank..];
         for d in 0..rank {
             let span = dilation[d] * (window[d] - 1) + 1;
             let all = ((extents[d].div_ceil(stride[d]) - 1) * stride[d] + span).saturating_sub(extents[d]);
@@ -52,7 +52,7 @@ fn largest<T: Element>(n: &Node<'_>) -> Made {
     }
     let (y, places) = n.device.dnn().max_pool_places(&x, &pool)?.into_output();
     // Here a place is a number in the plane of its channel, there one in the whole tensor.
-    let extents = x.extents().iter().map(|n| *n as i64).collect::<Vec<_>>();
+    let extents = x.shape().iter().map(|n| *n as i64).collect::<Vec<_>>();
     let plane: i64 = extents[2..].iter().product();
     let turned = n.int("storage_order", 0) == 1;
     let channels = extents[1];
@@ -182,7 +182,7 @@ pub(super) fn loss(n: &Node<'_>, normal: bool) -> Made {
 pub(super) fn rotary(n: &Node<'_>) -> Made {
     let x = n.input(0);
     let heads = n.int("num_heads", 0) as usize;
-    let whole = x.extents().to_vec();
+    let whole = x.shape().to_vec();
     // Batch, sequence, heads, elements; or batch, heads, sequence, elements.
     let (x, at) = match x.rank() {
         3 => (x.reshape([whole[0], whole[1], heads, whole[2] / heads])?, 2),
@@ -204,7 +204,7 @@ pub(super) fn rotary(n: &Node<'_>) -> Made {
 
 /// Extents and scales of all axes, of those of some.
 fn sizes(n: &Node<'_>, axes: &[usize]) -> (Vec<usize>, Vec<f64>) {
-    let extents = n.input(0).extents();
+    let extents = n.input(0).shape();
     let (mut to, mut scales) = (extents.to_vec(), vec![1.0; extents.len()]);
     if let Some(given) = n.given(2).filter(|given| !given.is_empty()) {
         let given: Vec<f32> = bytemuck::pod_collect_to_vec(&n.device.bytes_any(given).unwrap());
@@ -258,7 +258,7 @@ pub(super) fn resize(n: &Node<'_>) -> Made {
             let mut made = n.device.contiguous(&x)?.into_output();
             for (k, axis) in axes.iter().enumerate() {
                 let crop = Coordinates::Crop(roi[k].into(), roi[axes.len() + k].into());
-                let mut extents = made.extents().to_vec();
+                let mut extents = made.shape().to_vec();
                 extents[*axis] = to[*axis];
                 made = dnn.resize(&made, &extents, None, resize.coordinates(crop).axes(&[*axis]))?.into_output();
             }
@@ -272,7 +272,7 @@ pub(super) fn resize(n: &Node<'_>) -> Made {
 pub(super) fn upsample(n: &Node<'_>) -> Made {
     let scales: Vec<f32> = bytemuck::pod_collect_to_vec(&n.device.bytes_any(n.input(1)).unwrap());
     let x = n.typed::<f32>(0);
-    let to: Vec<usize> = x.extents().iter().zip(&scales).map(|(n, s)| (*n as f32 * s) as usize).collect();
+    let to: Vec<usize> = x.shape().iter().zip(&scales).map(|(n, s)| (*n as f32 * s) as usize).collect();
     let scales: Vec<f64> = scales.into_iter().map(f64::from).collect();
     let resize = Resize::new(Interpolation::Nearest(Nearest::Floor)).coordinates(Coordinates::Asymmetric);
     one(n.device.dnn().resize(&x, &to, Some(&scales), resize)?.into_output())

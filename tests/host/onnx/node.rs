@@ -150,6 +150,6 @@ impl<'a> Node<'a> {
 
     /// The extents to which the operands are broadcast.
     pub(super) fn common(&self, more: &[usize]) -> Vec<usize> {
-        Layout::broadcast_extents(&[self.input(0).extents(), more]).unwrap()
+        Layout::broadcast_extents(&[self.input(0).shape(), more]).unwrap()
     }
 }

@@ -55,10 +55,10 @@ pub(super) fn scatter_nd(n: &Node<'_>) -> Made {
 pub(super) fn tensor_scatter(n: &Node<'_>) -> Made {
     let (cache, updates) = (n.device.contiguous(n.typed::<f32>(0))?.into_output(), n.typed::<f32>(1));
     let (rank, axis) = (updates.rank(), n.axis(n.int("axis", -2), updates.rank()));
-    let (count, len) = (updates.extents()[0], cache.extents()[axis] as i64);
+    let (count, len) = (updates.shape()[0], cache.shape()[axis] as i64);
     let mut thin = vec![1; rank];
     thin[0] = count;
-    let starts = n.typed::<i64>(2).reshape(thin)?.broadcast(updates.extents())?;
+    let starts = n.typed::<i64>(2).reshape(thin)?.broadcast(updates.shape())?;
     let is_circular = n.text("mode", "linear") == "circular";
     let places = n.device.map(&starts, |start| {
         let place = start + windlass::expressions::position(axis as u8);
@@ -93,7 +93,7 @@ pub(super) fn unique(n: &Node<'_>) -> Made {
 
 /// Slices are numbered in the order of their elements: those of the first ones, and so on, each with the next ones.
 fn slices<T: Ordered>(device: &Device, x: &TensorRef<'_, T>, axis: isize) -> Result<Unique<i64>> {
-    let count = x.extents()[axis as usize];
+    let count = x.shape()[axis as usize];
     let front: Vec<isize> = std::iter::once(axis).chain((0..x.rank() as isize).filter(|a| *a != axis)).collect();
     let turned = device.contiguous(x.permute(front)?)?.into_output();
     let rows = turned.reshape([count, x.len() / count])?;
@@ -135,7 +135,7 @@ pub(super) fn reverse_sequence(n: &Node<'_>) -> Made {
 fn reversed<T: Element>(n: &Node<'_>) -> Made {
     let (x, lengths) = (n.typed::<T>(0), n.typed::<i64>(1));
     let (batch, time) = (n.int("batch_axis", 1) as usize, n.int("time_axis", 0) as usize);
-    let (mut shape, extents) = (vec![1; x.rank()], x.extents().to_vec());
+    let (mut shape, extents) = (vec![1; x.rank()], x.shape().to_vec());
     shape[batch] = extents[batch];
     let lengths: AnyTensor = n.device.contiguous(lengths.reshape(&shape)?.broadcast(&extents)?)?.into_output().into();
     let strides: Vec<usize> = (0..x.rank()).map(|axis| extents[axis + 1..].iter().product()).collect();

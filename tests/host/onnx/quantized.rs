@@ -26,12 +26,12 @@ pub(super) fn cast(n: &Node<'_>, to: DType) -> Made {
 /// A scale or a zero point, beside `x`: one for all, one for each index of an axis, or one for each block of one.
 fn beside(n: &Node<'_>, k: usize) -> Option<AnyTensor> {
     let (x, given) = (n.input(0), n.given(k)?);
-    let all = x.extents();
+    let all = x.shape();
     let axis = n.axis(n.int("axis", 1), x.rank());
     let block = n.int("block_size", 0) as usize;
     let made = match given.rank() {
         rank if rank == x.rank() && block > 0 => {
-            let mut wide = given.extents().to_vec();
+            let mut wide = given.shape().to_vec();
             wide.insert(axis + 1, block);
             let wide = given.unsqueeze(axis as isize + 1).unwrap().broadcast(wide).unwrap();
             return Some(n.reshaped(n.device.contiguous_any(wide).unwrap(), all));

@@ -54,9 +54,9 @@ fn of(n: &Node<'_>, cell: RecurrentCell) -> Made {
     let x: TensorRef<'_, f32> = n.typed(0);
     let x = if batch_first { x.permute([1, 0, 2])? } else { x };
     let x = if turned { x.flip(0)? } else { x };
-    let (time, batch) = (x.extents()[0], x.extents()[1]);
+    let (time, batch) = (x.shape()[0], x.shape()[1]);
     let bias = if n.given(3).is_some() { RecurrentBias::Both } else { RecurrentBias::None };
-    let net = Recurrent::new(cell, x.extents()[2], hidden).bidirectional(ways == 2).bias(bias);
+    let net = Recurrent::new(cell, x.shape()[2], hidden).bidirectional(ways == 2).bias(bias);
     let net = net.peepholes(cell == RecurrentCell::Lstm && n.given(7).is_some());
     let parameters = parameters(n, &net, cell, ways, hidden);
     let mut sequences = Sequences::new(&x);

@@ -121,7 +121,7 @@ fn place(n: &Node<'_>, kind: impl Reduction<f32>) -> Made {
         1 => first(n, &x, Keep(axis as i32), kind)?,
         _ => first(n, &x, axis as i32, kind)?,
     };
-    let last = x.extents()[axis] as f64 - 1.0;
+    let last = x.shape()[axis] as f64 - 1.0;
     match from_end {
         true => n.formula(&[made.view()], |k| k[0].number(last) - k[0]),
         false => Ok(vec![made]),
@@ -150,7 +150,7 @@ pub(super) fn hardmax(n: &Node<'_>) -> Made {
     let x = n.typed::<f32>(0);
     let axis = n.axis(n.int("axis", -1), x.rank());
     let places = AnyTensor::from(n.device.argmax(&x, Keep(axis as i32))?.into_output());
-    n.formula(&[places.broadcast(x.extents())?], |k| {
+    n.formula(&[places.broadcast(x.shape())?], |k| {
         let f = k[0].formula();
         f.position(axis).compare(Compare::Eq, k[0]).select(f.number(DType::F32, 1.0), 0.0)
     })

@@ -28,7 +28,7 @@ pub(super) fn affine_grid(n: &Node<'_>) -> Made {
     let axes: Vec<usize> = size[2..].iter().map(|n| *n as usize).collect();
     let rank = axes.len();
     let align = n.int("align_corners", 0) == 1;
-    let mut extents = vec![theta.extents()[0]];
+    let mut extents = vec![theta.shape()[0]];
     extents.extend(&axes);
     extents.push(rank);
     // A column of the matrix for each coordinate, the last axis first, and one of what is added.
@@ -61,7 +61,7 @@ pub(super) fn max_unpool(n: &Node<'_>) -> Made {
     let rank = window.len();
     let strides = n.list("strides").map_or(vec![1; rank], <[i64]>::to_vec);
     let pads = n.list("pads").map_or(vec![0; 2 * rank], <[i64]>::to_vec);
-    let mut extents = y.extents().to_vec();
+    let mut extents = y.shape().to_vec();
     for d in 0..rank {
         extents[2 + d] = ((extents[2 + d] as i64 - 1) * strides[d] + window[d] - pads[d] - pads[rank + d]) as usize;
     }
@@ -83,7 +83,7 @@ pub(super) fn center_crop_pad(n: &Node<'_>) -> Made {
     let mut view = x.clone();
     let mut widths = vec![(0, 0); rank];
     for (axis, to) in axes.iter().zip(n.ints(1).unwrap()) {
-        let (from, to) = (x.extents()[*axis], to as usize);
+        let (from, to) = (x.shape()[*axis], to as usize);
         if to < from {
             let first = (from - to) / 2;
             let mut slices: Vec<windlass::tensor::AxisSlice> = vec![(..).into(); rank];

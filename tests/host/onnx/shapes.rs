@@ -17,7 +17,7 @@ pub(super) fn transpose(n: &Node<'_>) -> Made {
 /// An extent of 0 is that of the input, unless it is allowed; one of -1 is what is left.
 pub(super) fn reshape(n: &Node<'_>) -> Made {
     let (x, wanted) = (n.input(0), n.ints(1).unwrap());
-    let taken = |(k, m): (usize, &i64)| if *m == 0 && n.int("allowzero", 0) == 0 { x.extents()[k] as i64 } else { *m };
+    let taken = |(k, m): (usize, &i64)| if *m == 0 && n.int("allowzero", 0) == 0 { x.shape()[k] as i64 } else { *m };
     let mut extents: Vec<i64> = wanted.iter().enumerate().map(taken).collect();
     if let Some(open) = extents.iter().position(|m| *m == -1) {
         extents[open] = x.len() as i64 / extents.iter().filter(|m| **m != -1).product::<i64>();
@@ -28,7 +28,7 @@ pub(super) fn reshape(n: &Node<'_>) -> Made {
 pub(super) fn flatten(n: &Node<'_>) -> Made {
     let x = n.input(0);
     let axis = n.axis(n.int("axis", 1), x.rank());
-    n.view(x.reshape([x.extents()[..axis].iter().product(), x.extents()[axis..].iter().product()]))
+    n.view(x.reshape([x.shape()[..axis].iter().product(), x.shape()[axis..].iter().product()]))
 }
 
 pub(super) fn squeeze(n: &Node<'_>) -> Made {
@@ -53,7 +53,7 @@ pub(super) fn slice(n: &Node<'_>) -> Made {
     let steps = n.ints(4).unwrap_or_else(|| vec![1; starts.len()]);
     for (k, axis) in axes.iter().enumerate() {
         let axis = n.axis(*axis, x.rank());
-        let len = x.extents()[axis] as i64;
+        let len = x.shape()[axis] as i64;
         let from_end = |at: i64| if at < 0 { at.saturating_add(len) } else { at };
         let (start, end) = (from_end(starts[k]), from_end(ends[k]));
         let (low, high) = match steps[k] > 0 {
@@ -71,7 +71,7 @@ pub(super) fn slice(n: &Node<'_>) -> Made {
 pub(super) fn split(n: &Node<'_>) -> Made {
     let x = n.input(0);
     let axis = n.axis(n.int("axis", 0), x.rank());
-    let len = x.extents()[axis];
+    let len = x.shape()[axis];
     let parts = n.ints(1).unwrap_or_else(|| {
         let count = n.int("num_outputs", n.case.outputs.len() as i64) as usize;
         let each = len.div_ceil(count);
@@ -98,7 +98,7 @@ pub(super) fn tile(n: &Node<'_>) -> Made {
 
 pub(super) fn depth_to_space(n: &Node<'_>) -> Made {
     let (x, b) = (n.input(0), n.int("blocksize", 1) as usize);
-    let &[count, depth, rows, cols] = x.extents() else { panic!("{x:?}") };
+    let &[count, depth, rows, cols] = x.shape() else { panic!("{x:?}") };
     let c = depth / (b * b);
     let turned = match n.text("mode", "DCR") {
         "DCR" => x.reshape([count, b, b, c, rows, cols])?.permute([0, 3, 4, 1, 5, 2])?,
@@ -109,7 +109,7 @@ pub(super) fn depth_to_space(n: &Node<'_>) -> Made {
 
 pub(super) fn space_to_depth(n: &Node<'_>) -> Made {
     let (x, b) = (n.input(0), n.int("blocksize", 1) as usize);
-    let &[count, c, rows, cols] = x.extents() else { panic!("{x:?}") };
+    let &[count, c, rows, cols] = x.shape() else { panic!("{x:?}") };
     let blocks = x.reshape([count, c, rows / b, b, cols / b, b])?;
     let turned = match n.text("mode", "DCR") {
         "DCR" => blocks.permute([0, 3, 5, 1, 2, 4])?,
@@ -119,7 +119,7 @@ pub(super) fn space_to_depth(n: &Node<'_>) -> Made {
 }
 
 pub(super) fn shape(n: &Node<'_>) -> Made {
-    let extents = n.input(0).extents();
+    let extents = n.input(0).shape();
     let rank = extents.len() as i64;
     let at = |k: i64| (if k < 0 { k + rank } else { k }).clamp(0, rank) as usize;
     let (start, end) = (at(n.int("start", 0)), at(n.int("end", rank)));
@@ -153,7 +153,7 @@ pub(super) fn range(n: &Node<'_>) -> Made {
 }
 
 pub(super) fn eye_like(n: &Node<'_>) -> Made {
-    let (extents, k) = (n.input(0).extents().try_into().unwrap(), n.int("k", 0) as isize);
+    let (extents, k) = (n.input(0).shape().try_into().unwrap(), n.int("k", 0) as isize);
     Ok(vec![match n.case.outputs[0].dtype() {
         DType::I32 => n.device.eye::<i32>(extents, k)?.into_output().into(),
         DType::F64 => n.device.eye::<f64>(extents, k)?.into_output().into(),

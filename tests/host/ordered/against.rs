@@ -59,7 +59,7 @@ impl Call<'_> {
     /// Compares values: a NaN is equal to another one, and zeros are.
     fn equals<T: Element + PartialEq>(&self, k: usize, got: &Tensor<T>) {
         let stored = &self.results[k];
-        let (got_extents, got, want) = (got.extents(), read(self.device, got), stored.elements::<T>());
+        let (got_extents, got, want) = (got.shape(), read(self.device, got), stored.elements::<T>());
         let same = |(a, b): (&T, &T)| a == b || (a.is_unequal_to_itself() && b.is_unequal_to_itself());
         let is_right = got_extents == stored.extents && got.iter().zip(&want).all(same);
         assert!(is_right, "result {k} of {}: {got_extents:?} {got:?}, but should be {want:?}", self.line);

@@ -18,7 +18,7 @@ fn elements_are_chosen_in_their_order() {
             let chosen = device.masked_select(&tensor, &condition).unwrap().await_result().unwrap();
             assert_eq!(read(&device, &chosen), wanted.iter().map(|i| x[*i]).collect::<Vec<_>>());
             let places = device.nonzero(&condition).unwrap().await_result().unwrap();
-            assert_eq!(places.extents(), [3, wanted.len()]);
+            assert_eq!(places.shape(), [3, wanted.len()]);
             let rows = [extents[1] * extents[2], extents[2], 1];
             let at = |axis: usize| wanted.iter().map(move |i| (i / rows[axis] % extents[axis]) as i64);
             assert_eq!(read(&device, &places), (0..3).flat_map(at).collect::<Vec<_>>());
@@ -32,7 +32,7 @@ fn elements_are_chosen_in_their_order() {
             let same = device.take(&tensor, &device.tensor([kept.len()], kept).unwrap(), axis as isize);
             if len > 0 {
                 let same = same.unwrap().await_result().unwrap();
-                assert_eq!((rows.extents(), read(&device, &rows)), (same.extents(), read(&device, &same)));
+                assert_eq!((rows.shape(), read(&device, &rows)), (same.shape(), read(&device, &same)));
             }
         });
     }
@@ -70,7 +70,7 @@ fn different_elements_and_what_is_known_of_them() {
             assert_eq!(read(&device, &got.indices), wanted.iter().map(|group| group.1 as i64).collect::<Vec<_>>());
             assert_eq!(read(&device, &got.counts), wanted.iter().map(|group| group.2).collect::<Vec<_>>());
             let group = |x: &f32| wanted.iter().position(|group| group.0 == key(*x)).unwrap() as i64;
-            assert_eq!(got.inverse.extents(), [1, n]);
+            assert_eq!(got.inverse.shape(), [1, n]);
             assert_eq!(read(&device, &got.inverse), x.iter().map(group).collect::<Vec<_>>());
         });
         let truth = device.tensor([4], [Bool(7), Bool(0), Bool(1), Bool(9)]).unwrap();

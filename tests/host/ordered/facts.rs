@@ -58,7 +58,7 @@ fn quantiles_are_those_of_numpy() {
             let x = device.tensor([case.x.len(), 1], numbers(&case.x)).unwrap();
             for (method, wanted) in METHODS.into_iter().zip(&case.of) {
                 let got = device.quantile(&x, &numbers(&case.q), 0, method).unwrap().await_result().unwrap();
-                assert_eq!(got.extents(), [case.q.len(), 1]);
+                assert_eq!(got.shape(), [case.q.len(), 1]);
                 let (got, wanted) = (read(&device, &got), numbers(wanted));
                 assert_eq!(got, wanted, "{method:?} of {} elements", case.x.len());
             }

@@ -63,7 +63,7 @@ fn moves<T: Element>(device: &Device, rng: &mut Rng, make: &dyn Fn(u64) -> T) {
     let padded = |short: &[usize]| [&vec![1; all - short.len()][..], short].concat();
     let (own, times) = (padded(&extents), padded(&counts));
     let wide: Vec<usize> = own.iter().zip(&times).map(|(n, times)| n * times).collect();
-    assert_eq!(tiled.extents(), wide, "{about} {counts:?}");
+    assert_eq!(tiled.shape(), wide, "{about} {counts:?}");
     let from = |place: &[usize]| place.iter().zip(&own).map(|(i, n)| i % n).collect::<Vec<_>>();
     let wanted: Vec<T> = places(&wide).iter().map(|place| elements[number(&own, &from(place))]).collect();
     same(&read(device, &tiled), &wanted, &about);
@@ -80,7 +80,7 @@ fn moves<T: Element>(device: &Device, rng: &mut Rng, make: &dyn Fn(u64) -> T) {
     for (got, sources) in [(by_number, sources), (repeated, alike)] {
         let mut wide = extents.clone();
         wide[axis] = sources.len();
-        assert_eq!(got.extents(), wide, "{about} along {axis}");
+        assert_eq!(got.shape(), wide, "{about} along {axis}");
         let wanted: Vec<T> = places(&wide)
             .into_iter()
             .map(|mut place| {
@@ -165,7 +165,7 @@ pub(crate) fn one_place_of_each_vector_is_hot(devices: &[Device]) {
             let hot = device.one_hot(&x, depth, signed, [0.5f32, -2.0]).unwrap().await_result().unwrap();
             let mut wide = extents.clone();
             wide.insert(axis, depth);
-            assert_eq!(hot.extents(), wide);
+            assert_eq!(hot.shape(), wide);
             let value = |mut place: Vec<usize>| {
                 let own = place.remove(axis) as i32;
                 let index = indices[number(&extents, &place)];
@@ -206,7 +206,7 @@ fn a_grid_is_made_of_views() {
         for indexing in [Indexing::Ij, Indexing::Xy] {
             let grid = meshgrid(&[x.view(), y.view(), z.view()], indexing).unwrap();
             let extents = if indexing == Indexing::Ij { [3, 2, 1] } else { [2, 3, 1] };
-            assert!(grid.iter().all(|view| view.extents() == extents));
+            assert!(grid.iter().all(|view| view.shape() == extents));
             for place in places(&extents) {
                 let (i, j) = if indexing == Indexing::Ij { (place[0], place[1]) } else { (place[1], place[0]) };
                 let at = number(&extents, &place);
@@ -251,6 +251,6 @@ fn what_cannot_be_made_is_told() {
             assert!(refused(&error.into()).1.contains("number 0"), "{all:?}");
         }
         let none = device.repeat_each(&x, &counts([0; 3]), 0, Some(0)).unwrap().await_result().unwrap();
-        assert_eq!(none.extents(), [0]);
+        assert_eq!(none.shape(), [0]);
     }
 }

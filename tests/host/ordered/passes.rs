@@ -24,7 +24,7 @@ fn places_of_truth_values_are_in_order() {
             assert_eq!(sorted(By::axis(0)), [rest.clone(), there.clone()].concat(), "{n}");
             assert_eq!(sorted(By::axis(0).descending()), [there.clone(), rest].concat(), "{n}");
             let places = device.nonzero(&x).unwrap().await_result().unwrap();
-            assert_eq!((places.extents(), read(&device, &places)), (&[1, there.len()][..], there));
+            assert_eq!((places.shape(), read(&device, &places)), (&[1, there.len()][..], there));
         });
     }
 }

@@ -26,7 +26,7 @@ fn searches_count_what_is_smaller() {
             let before = |a: &f32, b: &f32| a < b || (b.is_nan() && !a.is_nan());
             for side in [SearchSide::Left, SearchSide::Right] {
                 let places = device.searchsorted(&sorted, &wanted, side).unwrap().await_result().unwrap();
-                assert_eq!(places.extents(), [12, 5]);
+                assert_eq!(places.shape(), [12, 5]);
                 for (k, place) in read(&device, &places).into_iter().enumerate() {
                     let value = values[(k % 5) * 12 + 11 - k / 5];
                     let count = x
@@ -91,7 +91,7 @@ fn check<T: Element>(
     let vector = device.tensor([count], indices).unwrap();
     let updates = device.tensor(own, updates).unwrap();
     let put = device.put(tensor(), &vector, &updates, axis as isize - 3, combine).unwrap().await_result().unwrap();
-    assert_eq!(put.extents(), extents);
+    assert_eq!(put.shape(), extents);
     same(read(device, &put));
     // The same, of indices and elements in another order in memory.
     let mut shape = [1; 3];

@@ -55,7 +55,7 @@ fn check<T: Ordered + PartialOrd + std::fmt::Debug>(
         assert_eq!(read(device, &places), indices);
         let first = if descending { device.top_k(&tensor, k, 1) } else { device.bottom_k(&tensor, k, -1) };
         let (first, places) = first.unwrap().await_result().unwrap();
-        assert_eq!((first.extents(), places.extents()), (&[rows, k][..], &[rows, k][..]));
+        assert_eq!((first.shape(), places.shape()), (&[rows, k][..], &[rows, k][..]));
         let part = |row: usize| row * n..row * n + k;
         same(&read(device, &first), &(0..rows).flat_map(|row| values[part(row)].to_vec()).collect::<Vec<T>>());
         assert_eq!(read(device, &places), (0..rows).flat_map(|row| indices[part(row)].to_vec()).collect::<Vec<i64>>());
@@ -137,9 +137,9 @@ fn bad_calls_name_the_argument() {
         assert!(what(device.sort(&wide, 0).unwrap_err()).contains("at most 4294967295 are sorted"));
         let none = device.zeros_tensor::<i64>([0, 3]).unwrap();
         for axis in [0, 1] {
-            assert_eq!(device.sort(&none, axis).unwrap().await_result().unwrap().extents(), [0, 3]);
+            assert_eq!(device.sort(&none, axis).unwrap().await_result().unwrap().shape(), [0, 3]);
         }
         let (values, indices) = device.top_k(&x, 0, 0).unwrap().await_result().unwrap();
-        assert_eq!((values.len(), indices.extents()), (0, &[0, 3][..]));
+        assert_eq!((values.len(), indices.shape()), (0, &[0, 3][..]));
     }
 }

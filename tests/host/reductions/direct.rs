@@ -214,8 +214,8 @@ fn alone<T: Value + SoftmaxElement>(
         device.download_tensor(&pending.await_result().unwrap()).unwrap().await_result().unwrap()
     };
     let all = [device.softmax(&view, -1), device.log_softmax(&view, -1)].map(|pending| read(pending.unwrap()));
-    let n = *layout.extents().last().unwrap();
-    let (rows, middle) = (layout.len() / n, layout.extents().iter().rev().nth(1).copied().unwrap());
+    let n = *layout.shape().last().unwrap();
+    let (rows, middle) = (layout.len() / n, layout.shape().iter().rev().nth(1).copied().unwrap());
     for row in (0..rows).step_by(7).chain([rows - 1]) {
         let own = match layout.rank() {
             2 => view.index(0, row as isize).unwrap(),

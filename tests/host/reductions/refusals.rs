@@ -44,7 +44,7 @@ fn the_extreme_of_no_element_is_refused() {
         assert_eq!(told, "x: max of no element: extents [2, 0]");
         assert_eq!(reason(device.argmin(&x, All).unwrap_err()), "x: argmin of no element: extents [2, 0]");
         // There is no result that would need one.
-        assert_eq!(device.max(&x, 0).unwrap().await_result().unwrap().extents(), [0]);
+        assert_eq!(device.max(&x, 0).unwrap().await_result().unwrap().shape(), [0]);
     }
 }
 
@@ -95,7 +95,7 @@ fn scans_without_a_meaning_are_refused() {
         for extents in [vec![0], vec![3, 0], vec![0, 3], vec![1, 1]] {
             let x = device.zeros_tensor::<f64>(&extents).unwrap();
             let sums = device.cumsum(&x, 0).unwrap().await_result().unwrap();
-            assert_eq!(sums.extents(), extents);
+            assert_eq!(sums.shape(), extents);
         }
     }
 }

@@ -23,7 +23,7 @@ fn without_elements_a_result_is_what_changes_nothing() {
         assert_eq!(device.item(&device.all_true(&x, All).unwrap().into_output()).unwrap(), Bool::from(true));
         assert_eq!(device.item(&device.any_true(&x, All).unwrap().into_output()).unwrap(), Bool::from(false));
         assert_eq!(device.item(&device.count_nonzero(&x, All).unwrap().into_output()).unwrap(), 0);
-        assert_eq!(device.sum(&x, 0).unwrap().await_result().unwrap().extents(), [0]);
+        assert_eq!(device.sum(&x, 0).unwrap().await_result().unwrap().shape(), [0]);
     }
 }
 
@@ -75,7 +75,7 @@ fn formulas_are_fused_before_and_after() {
         let (x, y) = (device.full_tensor([4, 300], 2.0f32).unwrap(), device.full_tensor([300], 0.5f32).unwrap());
         let formula = device.reduce_then((&x, &y), Keep(-1), |(x, y)| x * y + 1.0, Mean, |m| m * 10.0 + 1.0).unwrap();
         let result = formula.await_result().unwrap();
-        assert_eq!(result.extents(), [4, 1]);
+        assert_eq!(result.shape(), [4, 1]);
         assert!(device.allclose(&result, &device.full_tensor([4, 1], 21.0f32).unwrap(), 0.0, 0.0).unwrap());
         let chain = ((&x * &y) + 1.0).reduce(&device, Keep(-1), Mean).unwrap().await_result().unwrap();
         assert!(device.allclose(&chain, &device.full_tensor([4, 1], 2.0f32).unwrap(), 0.0, 0.0).unwrap());

@@ -55,7 +55,7 @@ fn check<T: Value, K: Cumulative<T> + std::fmt::Debug>(
         let view = TensorRef::from_buffer(&buffer, case.layout.clone()).unwrap();
         let pending = device.scan(&view, along, kind).unwrap_or_else(|e| panic!("{about}: {e}"));
         let tensor = pending.await_result().unwrap_or_else(|e| panic!("{about}: {e}"));
-        assert_eq!(tensor.extents(), case.extents, "{about}");
+        assert_eq!(tensor.shape(), case.extents, "{about}");
         let got = device.download_tensor(&tensor).unwrap().await_result().unwrap();
         assert_eq!(got.len(), wanted.len(), "{about}");
         for (k, (got, want)) in got.iter().zip(&wanted).enumerate() {

@@ -31,7 +31,7 @@ fn each_number_is_that_of_its_own_parameter() {
             let lambda = device.tensor([20, 30], poissons(600)).unwrap();
             let mut rng = device.rng_of(stream.clone());
             let each = rng.poisson_each(&lambda).unwrap().await_result().unwrap();
-            assert_eq!(each.extents(), [20, 30]);
+            assert_eq!(each.shape(), [20, 30]);
             let each = all(&device, &each);
             for lambda in LAMBDAS {
                 let wanted = drawn::<u32>(&device, &stream, Poisson::new(lambda), 600);
@@ -74,14 +74,14 @@ fn parameters_are_broadcast_and_may_be_any_view() {
         assert_eq!(turned, all(&device, &device.rng(5).poisson_each(&dense).unwrap().await_result().unwrap()));
         let (trials, p) = (device.tensor([2, 1], [10u32, 1000]).unwrap(), device.tensor([3], [0.0, 0.5, 1.0]).unwrap());
         let x = device.rng(5).binomial_each(&trials, &p).unwrap().await_result().unwrap();
-        assert_eq!(x.extents(), [2, 3]);
+        assert_eq!(x.shape(), [2, 3]);
         let x = all(&device, &x);
         assert_eq!((x[0], x[2], x[3], x[5]), (0, 10, 0, 1000));
         let other = device.tensor([2], [0.5; 2]).unwrap();
         assert!(device.rng(5).binomial_each(device.tensor([3], [1; 3]).unwrap().view(), &other).is_err());
         for extents in [vec![0], vec![2, 0], vec![]] {
             let lambda = device.full_tensor(&extents, 4.0f64).unwrap();
-            assert_eq!(device.rng(5).poisson_each(&lambda).unwrap().await_result().unwrap().extents(), extents);
+            assert_eq!(device.rng(5).poisson_each(&lambda).unwrap().await_result().unwrap().shape(), extents);
         }
     }
 }

@@ -46,8 +46,8 @@ fn choices_have_the_frequencies_of_their_weights() {
             }
         }
         let of = device.tensor([2], [1.0, 1.0]).unwrap();
-        assert_eq!(device.rng(7).weighted_choice(&of, 0).unwrap().extents(), [0]);
-        assert_eq!(device.rng(7).weighted_sample(&of, 0).unwrap().extents(), [0]);
+        assert_eq!(device.rng(7).weighted_choice(&of, 0).unwrap().shape(), [0]);
+        assert_eq!(device.rng(7).weighted_sample(&of, 0).unwrap().shape(), [0]);
     }
 }
 
@@ -108,7 +108,7 @@ fn multinomial_counts_are_those_of_binomial_ones_and_of_their_covariances() {
         let weights = [1.0, 0.0, 3.0, 4.0];
         let of = device.tensor([4], weights).unwrap();
         let drawn = device.rng(3).multinomial(20, &of, 20_000).unwrap();
-        assert_eq!(drawn.extents(), [20_000, 4]);
+        assert_eq!(drawn.shape(), [20_000, 4]);
         let drawn = all(&device, &drawn);
         let column = |j: usize| drawn.iter().skip(j).step_by(4).copied();
         assert!(drawn.chunks(4).all(|row| row.iter().sum::<u32>() == 20) && column(1).all(|x| x == 0));
@@ -126,10 +126,10 @@ fn multinomial_counts_are_those_of_binomial_ones_and_of_their_covariances() {
         assert_moments(&both, 20.0 * p, variance, 3.0 + (1.0 - 6.0 * p * (1.0 - p)) / variance, "two outcomes");
         for (trials, count) in [(0, 3), (5, 0)] {
             let x = device.rng(3).multinomial(trials, &of, count).unwrap();
-            assert!(x.extents() == [count, 4] && all(&device, &x).iter().all(|x| *x == 0));
+            assert!(x.shape() == [count, 4] && all(&device, &x).iter().all(|x| *x == 0));
         }
         let one = device.rng(3).multinomial(7, &device.tensor([1], [0.5]).unwrap(), 2).unwrap();
-        assert_eq!((one.extents(), all(&device, &one)), (&[2, 1][..], vec![7, 7]));
+        assert_eq!((one.shape(), all(&device, &one)), (&[2, 1][..], vec![7, 7]));
     }
 }
 
@@ -188,7 +188,7 @@ fn shuffled_slices_stay_whole_and_every_order_comes() {
         assert_eq!(refused(&device.rng(9).shuffled(&x, 2).map(drop).unwrap_err()).0, "axis");
         assert_eq!(refused(&device.rng(9).shuffled(&x, -3).map(drop).unwrap_err()).0, "axis");
         let none = device.zeros_tensor::<f32>([0, 3]).unwrap();
-        assert_eq!(device.rng(9).shuffled(&none, 0).unwrap().await_result().unwrap().extents(), [0, 3]);
+        assert_eq!(device.rng(9).shuffled(&none, 0).unwrap().await_result().unwrap().shape(), [0, 3]);
     }
     let device = Device::host().unwrap();
     let (x, mut rng, mut orders) = (device.tensor([3], [0u32, 1, 2]).unwrap(), device.rng(4), vec![0u64; 27]);

@@ -112,7 +112,7 @@ impl<T: Value> Laid<T> {
 
     /// The elements in logical order.
     pub(crate) fn dense(&self, letters: &[char]) -> Dense {
-        let extents = self.layout.extents().to_vec();
+        let extents = self.layout.shape().to_vec();
         let mut offsets = vec![self.layout.offset() as isize];
         for (n, stride) in extents.iter().zip(self.layout.strides()) {
             offsets = offsets.iter().flat_map(|at| (0..*n as isize).map(move |i| at + i * stride)).collect();
@@ -213,7 +213,7 @@ impl Case {
             let ops = device.tensor_ops().backend(backend);
             let pending = ops.einsum(&*self.text(), &views[..]).unwrap_or_else(|e| panic!("{about}: {e}"));
             let tensor = pending.await_result().unwrap_or_else(|e| panic!("{about}: {e}"));
-            assert_eq!(tensor.extents(), wanted.extents, "{about}");
+            assert_eq!(tensor.shape(), wanted.extents, "{about}");
             assert!(tensor.layout().is_row_major(), "{about}");
             let got = device.download(tensor.buffer()).unwrap().await_result().unwrap();
             let steps = self.inputs.len().max(2) - 1;

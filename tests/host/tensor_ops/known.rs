@@ -192,10 +192,10 @@ fn ellipses_are_broadcast_as_numpy_does() {
             ("abij,...jk->ik...ab", &[3, 6, 5, 2, 1]),
         ] {
             let z = ops.einsum(text, (&x, &y)).unwrap().await_result().unwrap();
-            assert_eq!(z.extents(), extents, "{text}");
+            assert_eq!(z.shape(), extents, "{text}");
             assert!(device.allclose(&z, &device.full_tensor([1], 8.0f32).unwrap(), 0.0, 0.0).unwrap());
         }
-        assert_eq!(ops.einsum("i...->...", [&x]).unwrap().await_result().unwrap().extents(), [1, 3, 4]);
+        assert_eq!(ops.einsum("i...->...", [&x]).unwrap().await_result().unwrap().shape(), [1, 3, 4]);
     }
 }
 

@@ -37,7 +37,7 @@ fn matmul_is_numpys() {
                 let a = TensorRef::from_buffer(&up_a, a.layout).unwrap();
                 let b = TensorRef::from_buffer(&up_b, b.layout).unwrap();
                 let c = device.tensor_ops().matmul(&a, &b).unwrap().await_result().unwrap();
-                assert_eq!(c.extents(), extents);
+                assert_eq!(c.shape(), extents);
                 let got = device.download_tensor(&c).unwrap().await_result().unwrap();
                 compare(&format!("{a:?} @ {b:?}"), &got, &wanted, 1);
             }
@@ -52,7 +52,7 @@ fn products_with_names_are_the_expressions() {
         let (a, b) = (numbers(&device, &[2, 3, 4]), numbers(&device, &[4, 3, 5]));
         let same = |x: Tensor<i64>, text: &str| {
             let y = ops.einsum(text, (&a, &b)).unwrap().await_result().unwrap();
-            assert_eq!(x.extents(), y.extents(), "{text}");
+            assert_eq!(x.shape(), y.shape(), "{text}");
             assert_eq!(
                 device.download_tensor(&x).unwrap().await_result().unwrap(),
                 device.download_tensor(&y).unwrap().await_result().unwrap(),
@@ -63,7 +63,7 @@ fn products_with_names_are_the_expressions() {
         same(ops.tensordot(&a, &b, &[-1], &[0]).unwrap().into_output(), "ijk,klm->ijlm");
         same(ops.outer(&a, &b).unwrap().into_output(), "abc,def->abcdef");
         let k = ops.kron(&a, &b).unwrap().await_result().unwrap();
-        assert_eq!(k.extents(), [8, 9, 20]);
+        assert_eq!(k.shape(), [8, 9, 20]);
         // Element (5, 4, 13) is a[1, 1, 2] * b[1, 1, 3].
         assert_eq!(device.item(k.slice((5, 4, 13)).unwrap()).unwrap(), (12 + 4 + 3) * (15 + 5 + 4));
         let k = ops.kron(&numbers(&device, &[2]), &numbers(&device, &[2, 2])).unwrap().await_result().unwrap();

@@ -74,7 +74,7 @@ fn check<T: Value>(
         let all = device.download_tensor(&made).unwrap().await_result().unwrap();
         let after = Laid { layout: c.layout.clone(), data: all };
         let mut offsets = vec![c.layout.offset() as isize];
-        for (n, stride) in c.layout.extents().iter().zip(c.layout.strides()) {
+        for (n, stride) in c.layout.shape().iter().zip(c.layout.strides()) {
             offsets = offsets.iter().flat_map(|at| (0..*n as isize).map(move |i| at + i * stride)).collect();
         }
         let got: Vec<T> = offsets.iter().map(|at| after.data[*at as usize]).collect();

@@ -27,10 +27,10 @@ fn alike<T: Element>(device: &Device, rng: &mut Rng) {
     assert_eq!(device.bytes_any(&of_any).unwrap(), bytemuck::cast_slice::<T, u8>(&bytes));
     assert_eq!(device.show_any(&of_any).unwrap(), device.show(&view).unwrap());
     let dense = device.contiguous_any(&of_any).unwrap();
-    assert!(dense.layout().is_row_major() && dense.dtype() == T::DTYPE && dense.extents() == view.extents());
+    assert!(dense.layout().is_row_major() && dense.dtype() == T::DTYPE && dense.shape() == view.shape());
     assert_eq!(device.bytes_any(&dense).unwrap(), device.bytes_any(&of_any).unwrap());
     // Into a part of another.
-    let half = |all: &Layout| all.slice((AxisSlice::Rest, all.extents().last().copied().unwrap_or(0) / 2..));
+    let half = |all: &Layout| all.slice((AxisSlice::Rest, all.shape().last().copied().unwrap_or(0) / 2..));
     if !extents.is_empty() {
         let target = device.zeros_tensor::<T>(&extents).unwrap();
         let wanted = device.assign(target.part(half).unwrap(), typed.slice((AxisSlice::Rest, ..)).unwrap());
@@ -47,7 +47,7 @@ fn alike<T: Element>(device: &Device, rng: &mut Rng) {
         }
     }
     let typed: Tensor<T> = any.downcast().unwrap();
-    assert_eq!(typed.extents(), extents);
+    assert_eq!(typed.shape(), extents);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn what_does_not_fit_is_refused_and_comes_back() {
             device.assign_any(x, |all| all.index(3, 0), &device.zeros_tensor::<f32>([2]).unwrap()).unwrap_err();
         let (buffer, layout) = rejected.back.unwrap().into_parts();
         refused(rejected.error, "axis 3");
-        assert_eq!((buffer.len(), layout.extents()), (2, &[2][..]));
+        assert_eq!((buffer.len(), layout.shape()), (2, &[2][..]));
         let rejected = AnyTensor::from_buffer(buffer, Layout::row_major([3]).unwrap()).unwrap_err();
         let buffer: AnyBuffer = rejected.back.unwrap();
         refused(rejected.error, "reaches element 2");

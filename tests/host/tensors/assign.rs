@@ -15,7 +15,7 @@ fn random_copies<T: Element>(device: &Device, rng: &mut Rng) {
     // Into a new one.
     let dense = device.contiguous(&view_of_source).unwrap().await_result().unwrap();
     let wanted = spelled(device, &view_of_source);
-    assert!(dense.layout().is_row_major() && dense.extents() == view_of_source.extents());
+    assert!(dense.layout().is_row_major() && dense.shape() == view_of_source.shape());
     assert!(same(&device.download(dense.buffer()).unwrap().await_result().unwrap(), &wanted), "{view_of_source:?}");
     assert!(same(&device.download_tensor(&view_of_source).unwrap().await_result().unwrap(), &wanted));
     if view_of_source.rank() >= 2 {
@@ -31,11 +31,11 @@ fn random_copies<T: Element>(device: &Device, rng: &mut Rng) {
     let mut wanted = to.clone();
     let value = rng.bits::<T>(1)[0];
     // Something that broadcasts to it.
-    let extents: Vec<usize> = layout.extents().iter().map(|n| if rng.below(3) == 0 { 1 } else { *n }).collect();
+    let extents: Vec<usize> = layout.shape().iter().map(|n| if rng.below(3) == 0 { 1 } else { *n }).collect();
     let skip = if extents.first() == Some(&1) { rng.below(2) } else { 0 };
     let count = extents[skip..].iter().product();
     let small = device.tensor(&extents[skip..], rng.bits::<T>(count)).unwrap();
-    let small_view = small.broadcast(layout.extents()).unwrap();
+    let small_view = small.broadcast(layout.shape()).unwrap();
     let is_distinct = layout.is_distinct();
     let (filled, written) = if rng.below(3) == 0 {
         at.iter().for_each(|place| wanted[*place] = value);
@@ -186,7 +186,7 @@ fn an_empty_copy_is_one_too() {
     for device in devices() {
         let x = device.zeros_tensor::<f32>([3, 0, 2]).unwrap();
         let dense = device.contiguous(x.transpose()).unwrap().await_result().unwrap();
-        assert_eq!((dense.extents(), dense.len()), (&[2, 0, 3][..], 0));
+        assert_eq!((dense.shape(), dense.len()), (&[2, 0, 3][..], 0));
         let y = device.full_tensor([2, 2], 1.0f32).unwrap();
         let part = y.part(|all| all.slice((.., 1..1))).unwrap();
         let y = device.assign(part, x.index(2, 0).unwrap().slice(..2).unwrap()).unwrap().await_result().unwrap();

@@ -92,7 +92,7 @@ fn products_of_views_in_any_order_are_those_by_indices() {
             // The same by cuBLASLt, in f32.
             let single = |x: &TensorRef<'_, f64>| {
                 let data: Vec<f32> = spelled(&device, x).into_iter().map(|x| x as f32).collect();
-                device.tensor(x.extents(), data).unwrap()
+                device.tensor(x.shape(), data).unwrap()
             };
             let (a, b) = (single(&whole_a.swap_axes(-1, -2).unwrap()), single(&whole_b));
             let d = device.uninit_tensor::<f32>(of(m, n)).unwrap();
@@ -124,7 +124,7 @@ fn strides_that_a_front_cannot_take_are_refused_and_nothing_is_copied() {
         let before = device.stats().dispatches;
         let rejected = blas.gemm_tensor(1.0, &spread, c().view(), 0.0, c()).unwrap_err();
         refused(&rejected.error, "a", "`contiguous`");
-        assert_eq!(rejected.back.unwrap().0.extents(), [2, 2]);
+        assert_eq!(rejected.back.unwrap().0.shape(), [2, 2]);
         let rejected = blas.gemm_tensor(1.0, c().view(), spread.flip(0).unwrap(), 0.0, c()).unwrap_err();
         refused(&rejected.error, "b", "`contiguous`");
         let rejected =
@@ -179,7 +179,7 @@ fn matrices_of_the_solver_are_tensors_whose_columns_are_contiguous() {
         let lu = solver.lu_tensor(columns(&a)).unwrap().await_result().unwrap();
         let rejected = lu.solve_tensor(&solver, Transpose::No, device.tensor([2, 2, 2], &b).unwrap()).unwrap_err();
         refused(&rejected.error, "b", "`contiguous_columns`");
-        assert_eq!(rejected.back.unwrap().0.extents(), [2, 2, 2]);
+        assert_eq!(rejected.back.unwrap().0.shape(), [2, 2, 2]);
         assert!(close(lu.solve_tensor(&solver, Transpose::No, columns(&b)).unwrap().await_result().unwrap()));
 
         let cholesky = solver.cholesky_tensor(Uplo::Lower, columns(&a)).unwrap().await_result().unwrap();
@@ -214,7 +214,7 @@ fn draws_take_extents_and_give_the_same_numbers() {
         let x = device.rng(7).draw_tensor::<f32>(Normal::standard(), [3, 5, 2]).unwrap().await_result().unwrap();
         let flat = device.rng(7).draw::<f32>(Normal::standard(), 30).unwrap().into_output();
         let flat = device.download(&flat).unwrap().await_result().unwrap();
-        assert_eq!((x.extents(), device.download_tensor(&x).unwrap().await_result().unwrap()), (&[3, 5, 2][..], flat));
+        assert_eq!((x.shape(), device.download_tensor(&x).unwrap().await_result().unwrap()), (&[3, 5, 2][..], flat));
         assert!(device.rng(7).draw_tensor::<f32>(Normal::standard(), [usize::MAX, 3]).is_err());
     }
 }
@@ -228,7 +228,7 @@ fn transforms_take_strided_inputs_along_any_axes() {
             let data: Vec<Complex<f64>> = rng.samples(extents.iter().product());
             let x = device.tensor(extents, data).unwrap();
             let view = x.permute(rng.pick(&[[0, 1, 2], [2, 0, 1], [1, 2, 0]])).unwrap();
-            let view = view.slice((rng.below(2).min(view.extents()[0] - 1).., AxisSlice::Rest)).unwrap();
+            let view = view.slice((rng.below(2).min(view.shape()[0] - 1).., AxisSlice::Rest)).unwrap();
             let axes: &[isize] = rng.pick(&[&[][..], &[-1], &[0, 2], &[1]]);
             let (fft, dense) = (device.fft(), device.contiguous(&view).unwrap().into_output());
             let of_view = fft.fft_tensor(&view, axes).unwrap().await_result().unwrap();
@@ -257,14 +257,14 @@ fn real_transforms_halve_the_last_axis_and_come_back() {
             let extents = [1 + rng.below(5), 1 + rng.below(6), 1 + rng.below(4)];
             let x = device.tensor(extents, small(rng, extents.iter().product())).unwrap();
             let view = x.permute(rng.pick(&[[0, 1, 2], [2, 0, 1], [1, 2, 0]])).unwrap();
-            let view = view.slice((rng.below(2).min(view.extents()[0] - 1).., AxisSlice::Rest)).unwrap();
+            let view = view.slice((rng.below(2).min(view.shape()[0] - 1).., AxisSlice::Rest)).unwrap();
             let axes: &[isize] = rng.pick(&[&[][..], &[-1], &[2, 0], &[1]]);
             let half = fft.rfft_tensor(&view, axes).unwrap().await_result().unwrap();
             // The points of the complex transform up to half.
             let whole = device.map(&view, |x| x.cast::<Complex<f64>>()).unwrap().into_output();
             let whole = fft.fft_tensor(&whole, axes).unwrap().await_result().unwrap();
             let last = axes.last().copied().unwrap_or(-1).rem_euclid(3);
-            let n = view.extents()[last as usize];
+            let n = view.shape()[last as usize];
             let part = whole.split(last, n / 2 + 1).unwrap().0;
             assert!(device.allclose(&half, &part, 1e-11, 1e-11).unwrap(), "{view:?} along {axes:?}");
             let turned = device.contiguous(half.transpose()).unwrap().into_output();
@@ -311,7 +311,7 @@ fn a_sparse_matrix_takes_vectors_out_of_tensors() {
         refused(&rejected.error, "x", "`contiguous`");
         let part = rejected.back.unwrap().0.part(row).unwrap();
         let rejected = sparse.spmv_tensor(spec(), &a, x.slice((0, ..2)).unwrap(), part).unwrap_err();
-        assert_eq!(rejected.back.unwrap().0.extents(), [2, 2]);
+        assert_eq!(rejected.back.unwrap().0.shape(), [2, 2]);
     }
 }
 

@@ -12,11 +12,11 @@ fn a_tensor_is_made_of_a_buffer_and_taken_apart_without_a_copy() {
         let x = Tensor::from_buffer(buffer, [2, 3]).unwrap();
         let x = x.with_layout(Layout::column_major([2, 3]).unwrap()).unwrap();
         let (corner, turned) = (x.slice((1, ..)).unwrap(), x.transpose());
-        assert_eq!((corner.layout().strides(), turned.extents()), (&[2][..], &[3, 2][..]));
+        assert_eq!((corner.layout().strides(), turned.shape()), (&[2][..], &[3, 2][..]));
         let buffer: DeviceBuffer<i32> = x.into_buffer();
         assert_eq!((buffer.len(), device.stats().dispatches), (6, before));
         let vector = Tensor::from(buffer);
-        assert_eq!((vector.extents(), vector.len(), vector.is_empty()), (&[6][..], 6, false));
+        assert_eq!((vector.shape(), vector.len(), vector.is_empty()), (&[6][..], 6, false));
     }
 }
 

@@ -22,7 +22,7 @@ fn work_in_flight_stands_where_its_tensor_stands() -> Result<()> {
     for device in devices() {
         let a = device.tensor([2, 2], [1.0, 2.0, 3.0, 4.0])?;
         let p = device.blas().product(&a, &a)?; // [[7 10] [15 22]]
-        assert_eq!((p.extents(), p.rank()), (&[2, 2][..], 2));
+        assert_eq!((p.shape(), p.rank()), (&[2, 2][..], 2));
         let q = device.blas().product(&p, p.transpose())?; // read, and a view of it
         assert_eq!(shown(&device, &q), "[[149. 325.]\n [325. 709.]]");
         assert_eq!(trace(&device, &p)?, 29.0);

@@ -22,7 +22,7 @@ pub(super) fn spelled<T: Element>(device: &Device, x: &TensorRef<'_, T>) -> Vec<
 pub(super) fn places<T: Element>(x: &TensorRef<'_, T>) -> Vec<usize> {
     let layout = x.layout();
     let mut all = vec![layout.offset() as isize];
-    for (n, stride) in layout.extents().iter().zip(layout.strides()) {
+    for (n, stride) in layout.shape().iter().zip(layout.strides()) {
         all = all.iter().flat_map(|at| (0..*n as isize).map(move |i| at + i * stride)).collect();
     }
     all.into_iter().map(|at| usize::try_from(at).unwrap()).collect()
@@ -38,7 +38,7 @@ pub(super) fn view<'a, T: Element>(rng: &mut crate::common::Rng, x: &TensorRef<'
             break;
         }
         let axis = rng.below(rank) as isize;
-        let n = x.extents()[axis as usize];
+        let n = x.shape()[axis as usize];
         x = match rng.below(7) {
             0 => {
                 let from = rng.below(n + 1);

@@ -65,7 +65,7 @@ fn views_show_what_numpy_shows() {
                 continue;
             };
             let made = made.unwrap_or_else(|e| panic!("{line}\n{e}"));
-            assert_eq!(made.extents(), numbers::<usize>(extents), "{line}");
+            assert_eq!(made.shape(), numbers::<usize>(extents), "{line}");
             let got = device.download_tensor(&made).unwrap().await_result().unwrap();
             assert_eq!(got, numbers::<i32>(elements), "{line}");
         }

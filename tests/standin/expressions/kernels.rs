@@ -23,7 +23,7 @@ fn the_text_of_random_expressions_computes_what_they_say() {
     let base = holdings(&devices[0]);
     for seed in 0..count(400) {
         let mut random = Random::new(seed);
-        let extents = random.extents();
+        let extents = random.shape();
         let size = 2 + random.below(24);
         let expr = random.expr(size, extents.len(), true);
         compare(&devices, &functions, &expr, &extents, &mut random, seed);

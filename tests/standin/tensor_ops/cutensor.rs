@@ -146,7 +146,7 @@ fn update<T: Value>(device: &Device, seed: u64, scalars: [T::Scalar; 2], parts: 
     dense[1].elements.iter_mut().for_each(|x| x.1 = -x.1);
     let mut wanted = einsum(&dense, &case.output);
     let own = Layout::row_major(&wanted.extents).unwrap();
-    let own = Layout::new(own.extents(), own.strides(), 1).unwrap();
+    let own = Layout::new(own.shape(), own.strides(), 1).unwrap();
     let c = Laid::<T>::new(own, random, 9);
     let times = |x: (f64, f64), y: (f64, f64)| (x.0 * y.0 - x.1 * y.1, x.0 * y.1 + x.1 * y.0);
     let [alpha, beta] = parts;

@@ -51,7 +51,7 @@ pub(crate) unsafe fn assign_raw(
     (source, from): (&[u8], &Layout),
 ) -> Result<()> {
     // The check of the operation has said so already. The copy below is sound only if it is true.
-    if !to.is_inside(len) || !from.is_inside(source.len() / size) || !to.is_distinct() || to.extents() != from.extents()
+    if !to.is_inside(len) || !from.is_inside(source.len() / size) || !to.is_distinct() || to.shape() != from.shape()
     {
         return Err(Error::library("internal error: unchecked layouts"));
     }
@@ -60,7 +60,7 @@ pub(crate) unsafe fn assign_raw(
     }
     let strides = to.strides().iter().zip(from.strides());
     let axes: Axes =
-        to.extents().iter().zip(strides).map(|(n, (to, from))| Axis { n: *n, to: *to, from: *from }).collect();
+        to.shape().iter().zip(strides).map(|(n, (to, from))| Axis { n: *n, to: *to, from: *from }).collect();
     let (start, source) = (start.wrapping_add(to.offset() * size), source.as_ptr().wrapping_add(from.offset() * size));
     let run = match size {
         1 => run::<u8>,

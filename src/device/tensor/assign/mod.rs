@@ -64,8 +64,8 @@ impl Op for Assign {
         self.check_operand("target", writes, &self.target)?;
         self.target.check_distinct("target")?;
         match &self.source {
-            Source::Layout(source) if source.extents() != self.target.extents() => {
-                let what = format!("extents {:?}, but the target has {:?}", source.extents(), self.target.extents());
+            Source::Layout(source) if source.shape() != self.target.shape() => {
+                let what = format!("extents {:?}, but the target has {:?}", source.shape(), self.target.shape());
                 Err(Error::invalid("source", what))
             }
             Source::Layout(source) => self.check_operand("source", reads, source),
@@ -168,7 +168,7 @@ impl Device {
         source: impl ReadableTensor<'a, T>,
     ) -> Submitted<Tensor<T>> {
         let (target, source) = (target.into(), source.into());
-        let operands = source.operand().and_then(|(part, layout)| match layout.broadcast(target.layout.extents()) {
+        let operands = source.operand().and_then(|(part, layout)| match layout.broadcast(target.layout.shape()) {
             Ok(layout) => Ok((part, layout)),
             Err(Error::InvalidArgument { reason, .. }) => Err(Error::invalid("source", reason)),
             Err(other) => Err(other),
@@ -222,7 +222,7 @@ impl Device {
     /// As [`uninit_tensor`](Self::uninit_tensor); a stale view, or one of another device.
     pub fn contiguous<'a, T: Element>(&self, source: impl ReadableTensor<'a, T>) -> Result<PendingDispatch<Tensor<T>>> {
         let source = source.into();
-        let target = self.uninit_tensor(source.extents())?;
+        let target = self.uninit_tensor(source.shape())?;
         Ok(self.assign(target, source)?)
     }
 
@@ -237,7 +237,7 @@ impl Device {
     /// let device = windlass::Device::host()?;
     /// let x = device.tensor([2, 3], [1, 2, 3, 4, 5, 6])?;
     /// let columns = device.contiguous_columns(&x)?.await_result()?;
-    /// assert_eq!((columns.extents(), columns.layout().strides()), (&[2, 3][..], &[1, 2][..]));
+    /// assert_eq!((columns.shape(), columns.layout().strides()), (&[2, 3][..], &[1, 2][..]));
     /// assert_eq!(device.download(columns.buffer())?.await_result()?, [1, 4, 2, 5, 3, 6]);
     /// # Ok(()) }
     /// ```
@@ -247,7 +247,7 @@ impl Device {
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let source = source.into();
         let turned = source.swap_axes(-1, -2)?;
-        let (buffer, layout) = self.uninit_tensor(turned.extents())?.into_parts();
+        let (buffer, layout) = self.uninit_tensor(turned.shape())?.into_parts();
         let target = Tensor::from_parts(buffer, layout.swap_axes(-1, -2)?);
         Ok(self.assign(target, source)?)
     }

@@ -50,7 +50,7 @@ impl Plan {
     /// For layouts of the same extents, at least one element, as [`fused`](super::fused) leaves them.
     pub(crate) fn new(size: usize, (target, to): (&Layout, u64), (source, from): (&Layout, From)) -> Plan {
         let strides = target.strides().iter().zip(source.strides());
-        let axes = target.extents().iter().zip(strides).map(|(n, (to, from))| Axis { n: *n, to: *to, from: *from });
+        let axes = target.shape().iter().zip(strides).map(|(n, (to, from))| Axis { n: *n, to: *to, from: *from });
         let mut axes: Axes = axes.collect();
         if let From::Elements(from) = from {
             match axes.as_slice() {
@@ -166,7 +166,7 @@ mod tests {
         // A pitch is not negative, nor less than a row. (The part begins 20 bytes after a row does: no unit is wider.)
         assert!(matches!(plan(4, (&x, 0), (&part.flip(0).unwrap(), 0)), Plan::Walk { unit: 4, .. }));
         let windows = rows(&[200]).windows(0, 100, 3).unwrap();
-        assert!(matches!(plan(4, (&rows(windows.extents()), 0), (&windows, 0)), Plan::Walk { unit: 4, .. }));
+        assert!(matches!(plan(4, (&rows(windows.shape()), 0), (&windows, 0)), Plan::Walk { unit: 4, .. }));
     }
 
     #[test]
@@ -185,7 +185,7 @@ mod tests {
         let x = rows(&[40, 30, 20]);
         for order in [[0, 2, 1], [2, 1, 0], [1, 2, 0], [2, 0, 1]] {
             let view = x.permute(order).unwrap();
-            let turned = plan(2, (&rows(view.extents()), 0), (&view, 0));
+            let turned = plan(2, (&rows(view.shape()), 0), (&view, 0));
             assert!(matches!(turned, Plan::Turn { unit: 2, .. }), "{order:?}: {turned:?}");
         }
         assert!(matches!(plan(2, (&rows(&[3, 100]), 0), (&rows(&[100, 3]).transpose(), 0)), Plan::Walk { .. }));

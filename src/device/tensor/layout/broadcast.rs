@@ -12,7 +12,7 @@ impl Layout {
     /// axes than before; and when the elements are more than `isize` can count.
     pub fn broadcast(&self, extents: impl AsRef<[usize]>) -> Result<Self> {
         let extents = extents.as_ref();
-        if extents == self.extents() {
+        if extents == self.shape() {
             return Ok(self.clone());
         }
         Self::check_rank(extents.len())?;

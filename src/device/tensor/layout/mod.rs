@@ -39,7 +39,7 @@ pub(super) type Axes<T> = SmallVec<[T; 6]>;
 /// let layout = Layout::row_major([2, 3])?;
 /// assert_eq!((layout.strides(), layout.len()), (&[3, 1][..], 6));
 /// let turned = layout.transpose();
-/// assert_eq!((turned.extents(), turned.strides()), (&[3, 2][..], &[1, 3][..]));
+/// assert_eq!((turned.shape(), turned.strides()), (&[3, 2][..], &[1, 3][..]));
 /// assert_eq!(turned.slice((1.., -1))?.reach(), Some((4, 5))); // the last two elements of the second row
 /// # Ok(()) }
 /// ```
@@ -158,7 +158,7 @@ impl Layout {
     }
 
     /// The number of elements along each axis.
-    pub fn extents(&self) -> &[usize] {
+    pub fn shape(&self) -> &[usize] {
         &self.extents
     }
 

@@ -11,7 +11,7 @@ pub(super) struct Model {
 
 impl Model {
     pub(super) fn from_layout(layout: &Layout) -> Self {
-        Model { extents: layout.extents().to_vec(), offsets: layout.offsets().collect() }
+        Model { extents: layout.shape().to_vec(), offsets: layout.offsets().collect() }
     }
 
     /// A tensor of these extents, whose elements are at the offsets that `old` has at the indices that `from` gives.

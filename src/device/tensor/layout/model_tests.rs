@@ -33,13 +33,13 @@ fn check_fused(one: &Layout, other: &Layout) {
     };
     let both = fused(&[one, other]);
     let [a, b] = &both[..] else { panic!("two operands") };
-    assert_eq!(a.extents(), b.extents());
+    assert_eq!(a.shape(), b.shape());
     assert_eq!(pairs(a, b), pairs(one, other), "{one:?} and {other:?} became {a:?} and {b:?}");
-    assert!(a.is_empty() || a.extents().iter().all(|n| *n > 1) && a.strides().iter().all(|s| *s >= 0), "{a:?}");
+    assert!(a.is_empty() || a.shape().iter().all(|n| *n > 1) && a.strides().iter().all(|s| *s >= 0), "{a:?}");
     assert!(a.rank() <= one.rank().max(1));
     // A fused layout passes what admits one.
     for fused in [a, b] {
-        assert_eq!(&Layout::new(fused.extents(), fused.strides(), fused.offset()).unwrap(), fused);
+        assert_eq!(&Layout::new(fused.shape(), fused.strides(), fused.offset()).unwrap(), fused);
     }
 }
 
@@ -59,7 +59,7 @@ fn random_views_are_what_the_enumeration_of_their_indices_says() {
             }
             (layout, model) = step(&mut random, &layout, &model);
             check(&layout, &model);
-            let dense = Layout::row_major(layout.extents()).unwrap();
+            let dense = Layout::row_major(layout.shape()).unwrap();
             check_fused(&dense, &layout);
             check_fused(&layout, &dense);
         }
@@ -72,7 +72,7 @@ fn dense_layouts_in_one_order_become_one_axis() {
     for layout in [Layout::row_major([3, 4, 5]).unwrap(), columns.clone(), columns.flip(0).unwrap().flip(2).unwrap()] {
         let both = fused(&[&layout, &layout]);
         // Axes that are flipped in both are flipped back.
-        assert!(both.iter().all(|l| l.extents() == [60] && l.strides() == [1] && l.offset() == 0), "{both:?}");
+        assert!(both.iter().all(|l| l.shape() == [60] && l.strides() == [1] && l.offset() == 0), "{both:?}");
     }
     let scalar = Layout::row_major([1, 1]).unwrap();
     assert_eq!(fused(&[&scalar])[0].rank(), 0);

@@ -13,9 +13,9 @@ use std::ops::{Bound, RangeBounds};
 /// # fn main() -> Result<(), windlass::Error> {
 /// use windlass::tensor::{AxisSlice, Layout};
 /// let x = Layout::row_major([4, 5, 6])?;
-/// assert_eq!(x.slice((1..3, 0))?.extents(), [2, 6]);                       // x[1:3, 0]
-/// assert_eq!(x.slice((AxisSlice::Rest, ..2))?.extents(), [4, 5, 2]);        // x[..., :2]
-/// assert_eq!(x.slice((.., AxisSlice::New))?.extents(), [4, 1, 5, 6]);       // x[:, None]
+/// assert_eq!(x.slice((1..3, 0))?.shape(), [2, 6]);                       // x[1:3, 0]
+/// assert_eq!(x.slice((AxisSlice::Rest, ..2))?.shape(), [4, 5, 2]);        // x[..., :2]
+/// assert_eq!(x.slice((.., AxisSlice::New))?.shape(), [4, 1, 5, 6]);       // x[:, None]
 /// assert_eq!(x.slice(AxisSlice::from(..).step(-2))?.reach(), Some((30, 119))); // x[::-2]: rows 3 and 1
 /// # Ok(()) }
 /// ```

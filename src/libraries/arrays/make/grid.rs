@@ -35,8 +35,8 @@ pub enum Indexing {
 pub fn meshgrid<'a, T: Element>(vectors: &[TensorRef<'a, T>], indexing: Indexing) -> Result<Vec<TensorRef<'a, T>>> {
     let mut extents = Vec::with_capacity(vectors.len());
     for (k, vector) in vectors.iter().enumerate() {
-        let [n] = *vector.extents() else {
-            let what = format!("extents {:?}, but a vector has one axis", vector.extents());
+        let [n] = *vector.shape() else {
+            let what = format!("extents {:?}, but a vector has one axis", vector.shape());
             return Err(Error::invalid(format!("vectors[{k}]"), what));
         };
         extents.push(n);

@@ -38,7 +38,7 @@ impl Device {
         let indices: TensorRef<'a, I> = indices.into();
         let thin = indices.unsqueeze(axis)?;
         let place = if axis < 0 { thin.rank().saturating_sub(axis.unsigned_abs()) } else { axis.unsigned_abs() };
-        let mut extents = thin.extents().to_vec();
+        let mut extents = thin.shape().to_vec();
         extents.get_mut(place).into_iter().for_each(|n| *n = depth);
         let depth = depth as i64;
         self.map(&thin.broadcast(extents)?, |index| {

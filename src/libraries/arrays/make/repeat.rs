@@ -22,7 +22,7 @@ impl Device {
     /// let counts = device.tensor([3], [2i64, 0, 3])?;
     /// let repeated = device.repeat_each(&x, &counts, 0, Some(5))?.await_result()?;
     /// assert_eq!(device.show(&repeated)?.to_string(), "[1.5 1.5 3.5 3.5 3.5]");
-    /// assert_eq!(device.repeat_each(&x, &counts, 0, None)?.await_result()?.extents(), [5]);
+    /// assert_eq!(device.repeat_each(&x, &counts, 0, None)?.await_result()?.shape(), [5]);
     /// # Ok(()) }
     /// ```
     ///
@@ -41,10 +41,10 @@ impl Device {
         let (x, counts): (TensorRef<'a, T>, TensorRef<'c, I>) = (x.into(), counts.into());
         let rank = x.rank();
         let place = if axis < 0 { rank.checked_sub(axis.unsigned_abs()) } else { Some(axis.unsigned_abs()) };
-        let n = place.and_then(|place| x.extents().get(place)).copied();
+        let n = place.and_then(|place| x.shape().get(place)).copied();
         let n = n.ok_or_else(|| Error::invalid("axis", format!("axis {axis}, but there are {rank} axes")))?;
-        if counts.extents() != [n] {
-            let what = format!("extents {:?}, but axis {axis} has {n} elements: one count for each", counts.extents());
+        if counts.shape() != [n] {
+            let what = format!("extents {:?}, but axis {axis} has {n} elements: one count for each", counts.shape());
             return Err(Error::invalid("counts", what));
         }
         let wide = self.map(&counts, |count| count.cast::<i64>())?.into_output();

@@ -21,7 +21,7 @@ fn triangle<T: Element>(
 ) -> Result<PendingDispatch<Tensor<T>>> {
     let rank = x.rank();
     if rank < 2 {
-        return Err(Error::invalid("x", format!("extents {:?}, but a matrix has two axes", x.extents())));
+        return Err(Error::invalid("x", format!("extents {:?}, but a matrix has two axes", x.shape())));
     }
     device.map(x, |x| stays(right_of_diagonal(rank)).select(x, scalar(T::zeroed())))
 }

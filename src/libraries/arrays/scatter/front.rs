@@ -58,8 +58,8 @@ fn ready<T: Element>(
     if !x.layout().is_row_major() || x.len() != x.buffer().len() {
         return Err(Error::invalid("x", "it does not lie without gaps in row-major order: use `Device::contiguous`"));
     }
-    if updates.extents() != places.updates {
-        let what = format!("extents {:?}, but the indices name {:?}", updates.extents(), places.updates);
+    if updates.shape() != places.updates {
+        let what = format!("extents {:?}, but the indices name {:?}", updates.shape(), places.updates);
         return Err(Error::invalid("updates", what));
     }
     let (slots, width, count) = (places.slots, places.width, places.numbers.len());
@@ -80,7 +80,7 @@ fn submit<T: Element>(
     let places = match places {
         // Slices without elements: their numbers are looked at all the same.
         Ok(Places { numbers, slots, width: 0, updates: wanted })
-            if !numbers.is_empty() && updates.extents() == wanted =>
+            if !numbers.is_empty() && updates.shape() == wanted =>
         {
             let of = (Numbers::Slices { axis: 0 }, slots);
             let looked = checked(device, x, &AnyTensorRef::from(&numbers.view()), of);
@@ -99,7 +99,7 @@ fn submit<T: Element>(
         Ok(operand) => operand,
         Err(error) => return Err(Rejected::new(Put::refused(error), x)),
     };
-    let extents = x.extents().to_vec();
+    let extents = x.shape().to_vec();
     let tensor = |any: AnyBuffers| -> Result<Tensor<T>, AnyBuffers> {
         let (buffer,) = any.downcast::<crate::core::buffer::DeviceBuffer<T>>()?;
         let tensor = Tensor::from_buffer(buffer, &extents);
@@ -151,7 +151,7 @@ impl Device {
         axis: isize,
         combine: Combine,
     ) -> Submitted<T> {
-        let places = Places::along(self, x.extents(), &indices.into(), axis);
+        let places = Places::along(self, x.shape(), &indices.into(), axis);
         submit(self, x, places, &updates.into(), combine)
     }
 
@@ -180,7 +180,7 @@ impl Device {
         axis: isize,
         combine: Combine,
     ) -> Submitted<T> {
-        let places = Places::each(self, x.extents(), &indices.into(), axis);
+        let places = Places::each(self, x.shape(), &indices.into(), axis);
         submit(self, x, places, &updates.into(), combine)
     }
 
@@ -206,7 +206,7 @@ impl Device {
         updates: impl ReadableTensor<'u, T>,
         combine: Combine,
     ) -> Submitted<T> {
-        let places = Places::many(self, x.extents(), &indices.into());
+        let places = Places::many(self, x.shape(), &indices.into());
         submit(self, x, places, &updates.into(), combine)
     }
 }

@@ -44,7 +44,7 @@ impl Places {
         axis: isize,
     ) -> Result<Self> {
         let axis = place(axis, x.len())?;
-        let [count] = *indices.extents() else {
+        let [count] = *indices.shape() else {
             return Err(Error::invalid("indices", format!("{} axes, but it is a vector", indices.rank())));
         };
         let (before, behind) = (x.get(..axis).unwrap_or_default(), x.get(axis + 1..).unwrap_or_default());
@@ -68,7 +68,7 @@ impl Places {
         axis: isize,
     ) -> Result<Self> {
         let axis = place(axis, x.len())?;
-        let own = indices.extents();
+        let own = indices.shape();
         let fits = own.len() == x.len() && own.iter().zip(x).enumerate().all(|(a, (own, all))| a == axis || own <= all);
         if !fits {
             let what = format!("extents {own:?}, but x has {x:?}: beside axis {axis} they are at most as large");
@@ -89,17 +89,17 @@ impl Places {
 
     /// Slices by the last axis of the indices, which names the places along the first axes.
     pub(super) fn many<I: Place>(device: &Device, x: &[usize], indices: &TensorRef<'_, I>) -> Result<Self> {
-        let depth = indices.extents().last().copied().filter(|depth| *depth <= x.len());
+        let depth = indices.shape().last().copied().filter(|depth| *depth <= x.len());
         let wrong = || {
             let what = format!(
                 "extents {:?}: the last axis has at most as many places as x has axes: {}",
-                indices.extents(),
+                indices.shape(),
                 x.len()
             );
             Error::invalid("indices", what)
         };
         let depth = depth.ok_or_else(wrong)?;
-        let own = indices.extents().get(..indices.rank() - 1).unwrap_or_default();
+        let own = indices.shape().get(..indices.rank() - 1).unwrap_or_default();
         let (before, behind) = (x.get(..depth).unwrap_or_default(), x.get(depth..).unwrap_or_default());
         let slots = product(before);
         let mut numbers = device.full_tensor(own, 0i64)?;

@@ -28,7 +28,7 @@ fn submit(
     (sorted, values): (Read<'_>, Read<'_>),
     side: SearchSide,
 ) -> Result<PendingDispatch<Tensor<i64>>> {
-    let output = Layout::row_major(values.1.extents())?;
+    let output = Layout::row_major(values.1.shape())?;
     let buffer = device.uninit::<i64>(output.len())?;
     let (right, answer) = (side == SearchSide::Right, Answer::Places);
     let search = Search { dtype, sorted: sorted.1, values: values.1, right, answer };

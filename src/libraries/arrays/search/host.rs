@@ -27,7 +27,7 @@ const SMALL: usize = 1 << 12;
 
 fn offset(layout: &Layout, mut number: usize) -> usize {
     let mut offset = layout.offset() as isize;
-    for (n, stride) in layout.extents().iter().zip(layout.strides()).rev() {
+    for (n, stride) in layout.shape().iter().zip(layout.strides()).rev() {
         offset += (number % n) as isize * stride;
         number /= n;
     }

@@ -40,13 +40,13 @@ impl Search {
 
     /// The loops over values: of the result, and of the values.
     pub(super) fn loops(&self) -> Result<Vec<Layout>> {
-        Ok(fused(&[&Layout::row_major(self.values.extents())?, &self.values]))
+        Ok(fused(&[&Layout::row_major(self.values.shape())?, &self.values]))
     }
 
     /// The extents of what is written.
     pub(super) fn output(&self) -> Result<Layout> {
         match self.answer {
-            Answer::Places => Layout::row_major(self.values.extents()),
+            Answer::Places => Layout::row_major(self.values.shape()),
             Answer::Bins => Layout::row_major([self.sorted.len().saturating_sub(1)]),
             Answer::Numbers(bins) => Layout::row_major([bins.saturating_add(1)]),
         }

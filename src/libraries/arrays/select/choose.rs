@@ -42,10 +42,10 @@ impl Device {
         let (x, condition) = (x.into(), condition.into());
         let rank = x.rank();
         let place = if axis < 0 { rank.checked_sub(axis.unsigned_abs()) } else { Some(axis.unsigned_abs()) };
-        let n = place.and_then(|place| x.extents().get(place)).copied();
+        let n = place.and_then(|place| x.shape().get(place)).copied();
         let n = n.ok_or_else(|| Error::invalid("axis", format!("axis {axis}, but there are {rank} axes")))?;
         if condition.rank() != 1 || condition.len() > n {
-            let what = format!("extents {:?}, but it is a vector of at most {n} elements", condition.extents());
+            let what = format!("extents {:?}, but it is a vector of at most {n} elements", condition.shape());
             return Err(Error::invalid("condition", what));
         }
         let (order, count) = order(self, &condition)?;
@@ -74,8 +74,8 @@ impl Device {
         condition: impl ReadableTensor<'c, Bool>,
     ) -> Result<Found<Tensor<T>>> {
         let (x, condition) = (x.into(), condition.into());
-        if x.extents() != condition.extents() {
-            let what = format!("extents {:?}, but x has {:?}", condition.extents(), x.extents());
+        if x.shape() != condition.shape() {
+            let what = format!("extents {:?}, but x has {:?}", condition.shape(), x.shape());
             return Err(Error::invalid("condition", what));
         }
         self.compress(&flat(self, &x)?, &flat(self, &condition)?, 0)
@@ -97,14 +97,14 @@ impl Device {
     /// A stale tensor, or one of another device; [`Error::OutOfMemory`].
     pub fn nonzero<'c>(&self, condition: impl ReadableTensor<'c, Bool>) -> Result<Found<Tensor<i64>>> {
         let condition = condition.into();
-        let layout = Layout::row_major(condition.extents())?;
+        let layout = Layout::row_major(condition.shape())?;
         let (order, count) = order(self, &flat(self, &condition)?)?;
         if layout.rank() == 1 {
             let parts = reshaped(order, &[1, layout.len()])?;
             return Ok(Found { device: self.clone(), parts, count, axis: 1, narrow: first });
         }
         let axes: Vec<(i64, i64)> =
-            layout.extents().iter().zip(layout.strides()).map(|(n, stride)| (*n as i64, *stride as i64)).collect();
+            layout.shape().iter().zip(layout.strides()).map(|(n, stride)| (*n as i64, *stride as i64)).collect();
         let parts = self.map(&order.broadcast([axes.len(), order.len()])?, |number| {
             // Both are below 2^53, so the whole part of the rounded quotient is that of the quotient.
             let before = |stride: i64| (number.cast::<f64>() / stride as f64).floor().cast::<i64>();

@@ -101,7 +101,7 @@ impl Device {
         let parts = Unique {
             values: self.take(&sorted, &begins, 0)?.never_reports().into_output(),
             indices: self.take(&places, &begins, 0)?.never_reports().into_output(),
-            inverse: reshaped(inverse?.never_reports().into_output(), x.extents())?,
+            inverse: reshaped(inverse?.never_reports().into_output(), x.shape())?,
             counts: counts.into_output(),
         };
         let narrow = |all: Unique<T>, axis: isize, count: usize| {

@@ -81,7 +81,7 @@ fn submit<O: Outputs>(
     let axis = if by.axis < 0 { rank.checked_sub(by.axis.unsigned_abs()) } else { Some(by.axis.unsigned_abs()) };
     let missing = || Error::invalid("axis", format!("axis {}, but there are {rank} axes", by.axis));
     let axis = axis.filter(|axis| *axis < rank).ok_or_else(missing).map_err(Sort::refused)?;
-    let keep = k.unwrap_or_else(|| layout.extents().get(axis).copied().unwrap_or(0));
+    let keep = k.unwrap_or_else(|| layout.shape().get(axis).copied().unwrap_or(0));
     let sort = Sort { dtype, axis, x: layout, keep, descending: by.descending, values, indices, bytes: None };
     run::<O>(device, sort, x)
 }
@@ -113,7 +113,7 @@ fn run<O: Outputs>(device: &Device, sort: Sort, x: AnyIn<'_>) -> Result<PendingD
 }
 
 fn buffer(device: &Device, dtype: DType, layout: &Layout) -> Result<AnyBuffer> {
-    Ok(device.uninit_any(dtype, layout.extents())?.into_parts().0)
+    Ok(device.uninit_any(dtype, layout.shape())?.into_parts().0)
 }
 
 impl Device {

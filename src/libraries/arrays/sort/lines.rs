@@ -21,10 +21,10 @@ fn without(layout: &Layout, axis: usize) -> Result<(Layout, isize)> {
     let others = |k: &usize| *k != axis;
     let pick = |strides: &[isize]| (0..strides.len()).filter(others).filter_map(|k| strides.get(k).copied()).collect();
     let extents: Vec<usize> =
-        (0..layout.rank()).filter(others).filter_map(|k| layout.extents().get(k).copied()).collect();
+        (0..layout.rank()).filter(others).filter_map(|k| layout.shape().get(k).copied()).collect();
     let strides: Vec<isize> = pick(layout.strides());
     let own = layout.strides().get(axis).copied().unwrap_or(0);
-    let own = if layout.extents().get(axis).is_some_and(|n| *n > 1) { own } else { 0 };
+    let own = if layout.shape().get(axis).is_some_and(|n| *n > 1) { own } else { 0 };
     Ok((Layout::new(extents, strides, layout.offset())?, own))
 }
 
@@ -36,9 +36,9 @@ impl Lines {
             return Ok(None);
         }
         let missing = || Error::library("internal error: a sort without its axis");
-        let len = sort.x.extents().get(sort.axis).copied().ok_or_else(missing)?;
+        let len = sort.x.shape().get(sort.axis).copied().ok_or_else(missing)?;
         let ((x, step), (target, target_step)) = (without(&sort.x, sort.axis)?, without(&output, sort.axis)?);
-        let numbers = Layout::row_major(x.extents())?;
+        let numbers = Layout::row_major(x.shape())?;
         let layouts = fused(&[&target, &x, &numbers]);
         let [target, x, numbers] = &layouts[..] else { return Err(missing()) };
         let layouts = vec![x.clone(), target.clone(), numbers.clone()];
@@ -55,7 +55,7 @@ impl Lines {
     pub(super) fn offset(&self, layout: usize, mut line: usize) -> isize {
         let Some(layout) = self.layouts.get(layout) else { return 0 };
         let mut offset = layout.offset() as isize;
-        for (n, stride) in layout.extents().iter().zip(layout.strides()).rev() {
+        for (n, stride) in layout.shape().iter().zip(layout.strides()).rev() {
             offset += (line % n) as isize * stride;
             line /= n;
         }

@@ -24,7 +24,7 @@ pub(in crate::libraries::arrays) struct Sort {
 impl Sort {
     /// What is written.
     pub(super) fn output(&self) -> Result<Layout> {
-        let mut extents = self.x.extents().to_vec();
+        let mut extents = self.x.shape().to_vec();
         extents.get_mut(self.axis).into_iter().for_each(|n| *n = self.keep);
         Layout::row_major(extents)
     }
@@ -53,7 +53,7 @@ impl TensorRoutine for Sort {
     type Raw = ();
 
     fn operands(&self) -> Operands<'_> {
-        let extents = self.x.extents().iter().enumerate();
+        let extents = self.x.shape().iter().enumerate();
         let kept = extents.map(|(axis, n)| if axis == self.axis { self.keep } else { *n });
         let len = kept.fold(1, usize::saturating_mul);
         let written = self.written().map(|(name, dtype)| Operand::exactly(name, dtype, len));
@@ -64,7 +64,7 @@ impl TensorRoutine for Sort {
         self.order()?;
         let rank = self.x.rank();
         let missing = || Error::invalid("axis", format!("axis {}, but there are {rank} axes", self.axis));
-        let n = self.x.extents().get(self.axis).copied().ok_or_else(missing)?;
+        let n = self.x.shape().get(self.axis).copied().ok_or_else(missing)?;
         if u32::try_from(n).is_err() {
             let what =
                 format!("{n} elements along axis {}, but at most {} are sorted: sort parts", self.axis, u32::MAX);

@@ -88,7 +88,7 @@ fn wanted(sort: &Sort, x: &[u8]) -> (Vec<u8>, Vec<i64>) {
     if output.is_empty() {
         return (values, indices);
     }
-    let mut others = sort.x.extents().to_vec();
+    let mut others = sort.x.shape().to_vec();
     let n = std::mem::replace(&mut others[sort.axis], 1);
     let all: Vec<usize> = Layout::new(&others, output.strides(), 0).unwrap().offsets().collect();
     let from: Vec<usize> = Layout::new(&others, sort.x.strides(), sort.x.offset()).unwrap().offsets().collect();

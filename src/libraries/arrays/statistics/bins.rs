@@ -53,7 +53,7 @@ fn counts<T: Ordered>(
 /// Refuses edges that are no edges.
 pub(super) fn edges_between<T: Element>(edges: &TensorRef<'_, T>) -> Result<()> {
     if edges.rank() != 1 || edges.len() < 2 {
-        return Err(Error::invalid("edges", format!("extents {:?}, but a vector of 2 or more", edges.extents())));
+        return Err(Error::invalid("edges", format!("extents {:?}, but a vector of 2 or more", edges.shape())));
     }
     Ok(())
 }

@@ -133,7 +133,7 @@ impl Device {
         }
         let sorted = self.sort(x, axis)?.into_output();
         let rank = sorted.rank() as isize;
-        let n = sorted.extents().get((if axis < 0 { axis + rank } else { axis }) as usize).copied().unwrap_or(0);
+        let n = sorted.shape().get((if axis < 0 { axis + rank } else { axis }) as usize).copied().unwrap_or(0);
         if n == 0 {
             return Err(Error::invalid("x", format!("no element along axis {axis}")));
         }

@@ -17,8 +17,8 @@ fn weights_of<T: Element, W: Element>(
     x: &TensorRef<'_, T>,
     weights: &TensorRef<'_, W>,
 ) -> Result<Tensor<W>> {
-    if weights.extents() != x.extents() {
-        let what = format!("extents {:?}, but x has {:?}", weights.extents(), x.extents());
+    if weights.shape() != x.shape() {
+        let what = format!("extents {:?}, but x has {:?}", weights.shape(), x.shape());
         return Err(Error::invalid("weights", what));
     }
     select_vector(device, weights)

@@ -35,8 +35,8 @@ fn gradient<T: SoftmaxElement>(
     axis: i32,
     logarithm: bool,
 ) -> Result<PendingDispatch<Tensor<T>>> {
-    if y.extents() != dy.extents() {
-        let what = format!("extents {:?} instead of {:?}, those of y", dy.extents(), y.extents());
+    if y.shape() != dy.shape() {
+        let what = format!("extents {:?} instead of {:?}, those of y", dy.shape(), y.shape());
         return Err(Error::invalid("dy", what).in_op("softmax_gradient", "dnn"));
     }
     let ((y, y_layout), (dy, dy_layout)) = (y.operand()?, dy.operand()?);

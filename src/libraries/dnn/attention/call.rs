@@ -62,10 +62,10 @@ impl<'a> Call<'a> {
 
     /// The sizes; where everything lies is not known yet.
     pub(super) fn scene(&self, [q, k, v]: [&AnyTensorRef<'_>; 3]) -> Result<Scene> {
-        let [batch, heads, queries, width] = four("q", q.extents())?;
-        let k_extents = four("k", k.extents())?;
+        let [batch, heads, queries, width] = four("q", q.shape())?;
+        let k_extents = four("k", k.shape())?;
         let [of_k, kv_heads, places, of_key] = k_extents;
-        let v_extents = four("v", v.extents())?;
+        let v_extents = four("v", v.shape())?;
         let [.., value_width] = v_extents;
         let lengths = self.lengths.is_some();
         let pages = match &self.pages {
@@ -175,8 +175,8 @@ impl<'a> Call<'a> {
             all.push(super::pages::bounded(device, table, pages)?);
         }
         for (name, lengths) in ["query_lengths", "key_lengths"].into_iter().zip(self.lengths.iter().flatten()) {
-            if lengths.extents() != [scene.batch] {
-                let what = format!("extents {:?} where {:?} are needed", lengths.extents(), [scene.batch]);
+            if lengths.shape() != [scene.batch] {
+                let what = format!("extents {:?} where {:?} are needed", lengths.shape(), [scene.batch]);
                 return Err(Error::invalid(name, what));
             }
             all.push(MaybeCopied::contiguous(device, lengths)?);
@@ -186,8 +186,8 @@ impl<'a> Call<'a> {
 
     /// The sink in the type of sums, which the library wants.
     fn sink_of(&self, device: &Device, sink: &AnyTensorRef<'a>, scene: &Scene) -> Result<MaybeCopied<'a>> {
-        if sink.extents() != [scene.heads] {
-            let what = format!("extents {:?} where {:?} are needed", sink.extents(), [scene.heads]);
+        if sink.shape() != [scene.heads] {
+            let what = format!("extents {:?} where {:?} are needed", sink.shape(), [scene.heads]);
             return Err(Error::invalid("sink", what));
         }
         match scene.dtype == scene.sums() {

@@ -51,7 +51,7 @@ pub(super) fn mask(
 /// the mean slope of a row from it, and multiplies by that factor later.
 pub(super) fn unscaled<'a>(device: &Device, o: &AnyTensorRef<'a>, probability: f64) -> Result<(MaybeCopied<'a>, Rows)> {
     let (part, from) = o.operand()?;
-    let extents = four("o", from.extents())?;
+    let extents = four("o", from.shape())?;
     let rows = packed(extents, heads_last(&from));
     let (dtype, layout) = (o.dtype(), layout_of(extents, rows)?);
     let wide = if dtype == DType::F64 { DType::F64 } else { DType::F32 };

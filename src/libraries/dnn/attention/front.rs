@@ -111,7 +111,7 @@ impl Dnn {
         let (q, k, v) = (q.into(), k.into(), v.into());
         let submitted = attend(&self.device, &Call::new(spec), [&any(&q), &any(&k), &any(&v)], true);
         let (pending, layout) = submitted.map_err(Attend::refused)?;
-        let rows = layout.extents().get(..3).unwrap_or_default().to_vec();
+        let rows = layout.shape().get(..3).unwrap_or_default().to_vec();
         pending.retype(|all: AnyBuffers| -> Result<_> {
             let (o, sums) = all.downcast::<(DeviceBuffer<T>, DeviceBuffer<T::Sum>)>().map_err(Error::from)?;
             let sums = Tensor::from_buffer(sums, rows)?;
@@ -165,13 +165,13 @@ fn gradients(
     (scene.stats, scene.sink, scene.sunk) = (true, false, scene.sink);
     let extents = scene.extents_of_o();
     for (name, view) in [("o", o), ("dy", dy)] {
-        if view.extents() != extents {
-            return Err(Error::invalid(name, format!("extents {:?} where {extents:?} are needed", view.extents())));
+        if view.shape() != extents {
+            return Err(Error::invalid(name, format!("extents {:?} where {extents:?} are needed", view.shape())));
         }
     }
     let rows = [scene.batch, scene.heads, scene.queries];
-    if sums.extents() != rows {
-        return Err(Error::invalid("log_sums", format!("extents {:?} where {rows:?} are needed", sums.extents())));
+    if sums.shape() != rows {
+        return Err(Error::invalid("log_sums", format!("extents {:?} where {rows:?} are needed", sums.shape())));
     }
     let [q_part, k_part, v_part] = call.reads(device, &mut scene, [q, k, v], true)?;
     let (o_part, of_o) = call.result(device, &scene, o)?;

@@ -22,7 +22,7 @@ pub(super) fn packed([_, heads, places, width]: [usize; 4], heads_last: bool) ->
 
 /// Whether the heads of a place are neighbours.
 pub(super) fn heads_last(layout: &Layout) -> bool {
-    match (layout.extents(), layout.strides()) {
+    match (layout.shape(), layout.strides()) {
         ([_, heads, places, _], [_, of_head, of_place, _]) => {
             *heads > 1 && *places > 1 && of_head.unsigned_abs() < of_place.unsigned_abs()
         }
@@ -48,7 +48,7 @@ pub(super) fn rows_of(layout: &Layout, extents: [usize; 4]) -> Option<Rows> {
 /// Where an operand is read: the distances, and whether it lies so; else it is copied. `dense`: without gaps, for what is written has the
 /// same order.
 pub(super) fn placed(dtype: DType, layout: &Layout, dense: bool) -> Result<(Rows, bool)> {
-    let extents = four("operand", layout.extents())?;
+    let extents = four("operand", layout.shape())?;
     let (packed, granule) = (packed(extents, heads_last(layout)), granule(dtype));
     let takes = |rows: Rows| rows.iter().all(|step| step.is_multiple_of(granule) && *step >= extents[3]);
     let own = rows_of(layout, extents).filter(|rows| *rows == packed || (!dense && takes(*rows)));
@@ -65,7 +65,7 @@ pub(super) fn laid<'a>(device: &Device, view: &AnyTensorRef<'a>, dense: bool) ->
 }
 
 pub(super) fn copied<'a>(device: &Device, view: &AnyTensorRef<'a>, last: bool) -> Result<(MaybeCopied<'a>, Rows)> {
-    let extents = four("operand", view.extents())?;
+    let extents = four("operand", view.shape())?;
     let rows = packed(extents, last);
     Ok((MaybeCopied::copied(device, view, layout_of(extents, rows)?)?, rows))
 }

@@ -39,14 +39,14 @@ impl<'a, T: Element> Attention<'a, T> {
 /// The pages of a call: of a table, and keys of these extents.
 pub(super) fn pages(table: &AnyTensorRef<'_>, batch: usize, k: [usize; 4], lengths: bool) -> Result<Pages> {
     let [blocks, _, places, _] = k;
-    let &[of_table, pages] = table.extents() else {
-        let what = format!("extents {:?}; batch and pages are needed", table.extents());
+    let &[of_table, pages] = table.shape() else {
+        let what = format!("extents {:?}; batch and pages are needed", table.shape());
         return Err(Error::invalid("pages", what));
     };
     if of_table != batch {
         return Err(Error::invalid(
             "pages",
-            format!("extents {:?} where {:?} are needed", table.extents(), [batch, pages]),
+            format!("extents {:?} where {:?} are needed", table.shape(), [batch, pages]),
         ));
     }
     if !lengths {
@@ -69,8 +69,8 @@ pub(super) fn bounded(device: &Device, table: &AnyTensorRef<'_>, pages: Pages) -
         inputs.iter().map(bound).collect()
     })?;
     let (part, layout) = table.operand()?;
-    let made = Layout::row_major(table.extents())?;
-    let buffers = [device.uninit_any(DType::I32, table.extents())?.into_parts().0].into_iter().collect();
+    let made = Layout::row_major(table.shape())?;
+    let buffers = [device.uninit_any(DType::I32, table.shape())?.into_parts().0].into_iter().collect();
     let made_of = made_any(device, clamped, &[(part, layout)], buffers, &made)?.into_output();
     let buffer = made_of.into_iter().next().ok_or_else(missing)?;
     Ok(MaybeCopied::Copied(AnyTensor::from_buffer(buffer, made)?))

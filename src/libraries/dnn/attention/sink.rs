@@ -28,12 +28,12 @@ fn slope(dtype: DType, sums: DType) -> Result<Recorded> {
 
 /// The extents of the operands, which are checked.
 fn extents(o: &AnyTensorRef<'_>, dy: &AnyTensorRef<'_>, sums: &AnyTensorRef<'_>) -> Result<[usize; 4]> {
-    let [batch, heads, queries, width] = four("o", o.extents())?;
+    let [batch, heads, queries, width] = four("o", o.shape())?;
     for (name, view, wanted) in
         [("dy", dy, &[batch, heads, queries, width][..]), ("log_sums", sums, &[batch, heads, queries])]
     {
-        if view.extents() != wanted {
-            return Err(Error::invalid(name, format!("extents {:?} where {wanted:?} are needed", view.extents())));
+        if view.shape() != wanted {
+            return Err(Error::invalid(name, format!("extents {:?} where {wanted:?} are needed", view.shape())));
         }
     }
     Ok([batch, heads, queries, width])
@@ -86,8 +86,8 @@ impl Dnn {
 fn sink_reads<'a>(sink: Option<AnyTensorRef<'a>>, [o, dy, sums]: [AnyTensorRef<'a>; 3]) -> Result<Vec<Read<'a>>> {
     let sink = sink.ok_or_else(|| Error::invalid("spec", "it has no sink; `Attention::sink` sets one"))?;
     let all = extents(&o, &dy, &sums)?;
-    if sink.extents() != [all[1]] {
-        return Err(Error::invalid("sink", format!("extents {:?} where {:?} are needed", sink.extents(), [all[1]])));
+    if sink.shape() != [all[1]] {
+        return Err(Error::invalid("sink", format!("extents {:?} where {:?} are needed", sink.shape(), [all[1]])));
     }
     let sums = sums.unsqueeze(-1)?.broadcast(all)?;
     let sink = sink.unsqueeze(-1)?.unsqueeze(-1)?.unsqueeze(0)?.broadcast(all)?;

@@ -93,7 +93,7 @@ impl Dnn {
     /// let x = device.tensor([1, 1, 2, 3], [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
     /// let w = device.tensor([1, 1, 2, 2], [1.0f32, 0.0, 0.0, 1.0])?;
     /// let y = device.dnn().convolve(&Convolution::new(), &x, &w)?.await_result()?;
-    /// assert_eq!((y.extents(), device.show(&y)?.to_string()), (&[1, 1, 1, 2][..], "[[[[6. 8.]]]]".into()));
+    /// assert_eq!((y.shape(), device.show(&y)?.to_string()), (&[1, 1, 1, 2][..], "[[[[6. 8.]]]]".into()));
     /// # Ok(()) }
     /// ```
     ///
@@ -177,7 +177,7 @@ impl Dnn {
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (dy, w) = (dy.into(), w.into());
         let mut call = Call::new(conv, Direction::Data, [any(&dy), any(&w)]);
-        call.spatial = Some(input.extents());
+        call.spatial = Some(input.shape());
         self.new_tensor(&call)
     }
 
@@ -194,7 +194,7 @@ impl Dnn {
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (x, dy) = (x.into(), dy.into());
         let mut call = Call::new(conv, Direction::Filter, [any(&x), any(&dy)]);
-        call.spatial = Some(window.extents());
+        call.spatial = Some(window.shape());
         self.new_tensor(&call)
     }
 
@@ -209,7 +209,7 @@ impl Dnn {
         dy: impl ReadableTensor<'y, T>,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let dy = dy.into();
-        sizes("dy", dy.extents()).map_err(Convolve::refused)?;
+        sizes("dy", dy.shape()).map_err(Convolve::refused)?;
         let axes: Vec<i32> = (0..dy.rank() as i32).filter(|axis| *axis != 1).collect();
         let read = dy.operand().map(|(read, layout)| [(read.into(), layout)].into_iter().collect());
         let itself = formula(&[T::DTYPE], <[_]>::to_vec);
@@ -243,7 +243,7 @@ impl Dnn {
         more: impl Spatial,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (x, w) = (x.into(), w.into());
-        let spatial = enlarged(conv, x.extents(), w.extents(), &more.extents()).map_err(Convolve::refused)?;
+        let spatial = enlarged(conv, x.shape(), w.shape(), &more.shape()).map_err(Convolve::refused)?;
         let mut call = Call::new(conv, Direction::Data, [any(&x), any(&w)]);
         (call.spatial, call.is_transposed) = (Some(spatial), true);
         self.new_tensor(&call)
@@ -260,7 +260,7 @@ pub(super) fn with_fused<T: Element, R>(
     let mut call = Call::new(conv, Direction::Forward, [any(x), any(w)]);
     // The library's passes have a bias.
     let none = match (bias, *relu || residual.is_some()) {
-        (None, true) => Some(device.zeros_tensor::<T>([w.extents().first().copied().unwrap_or(0)])?),
+        (None, true) => Some(device.zeros_tensor::<T>([w.shape().first().copied().unwrap_or(0)])?),
         _ => None,
     };
     let none = none.as_ref().map(Tensor::view);

@@ -34,7 +34,7 @@ pub(super) fn packed(extents: &[usize], last: bool) -> Result<Layout> {
 
 /// Whether the elements lie one after the other in an order. The strides of axes with one element do not matter.
 fn is_packed(layout: &Layout, last: bool) -> bool {
-    let (extents, strides) = (layout.extents(), layout.strides());
+    let (extents, strides) = (layout.shape(), layout.strides());
     let mut step = 1usize;
     for place in 0..extents.len() {
         let axis = axis(extents.len(), last, place);
@@ -58,7 +58,7 @@ pub(super) fn order(layout: &Layout) -> Option<bool> {
             let strides = layout
                 .strides()
                 .iter()
-                .zip(layout.extents())
+                .zip(layout.shape())
                 .map(|(stride, n)| (*n > 1).then_some(stride.unsigned_abs()));
             let all: SmallVec<[Option<usize>; 5]> = strides.collect();
             let of_channels = all.get(1).copied().flatten()?;
@@ -73,7 +73,7 @@ pub(super) fn ordered<'a>(device: &Device, view: &AnyTensorRef<'a>, last: bool) 
     if is_packed(&layout, last) {
         return Ok(MaybeCopied::Own(part));
     }
-    MaybeCopied::copied(device, view, packed(layout.extents(), last)?)
+    MaybeCopied::copied(device, view, packed(layout.shape(), last)?)
 }
 
 /// Whether a target can be written in an order.

@@ -56,13 +56,13 @@ impl<'a, T: Element> ConvolutionPass<'a, T> {
     /// [`Dnn::convolve_data`](crate::dnn::Dnn::convolve_data), of the gradient of the result and the filters, with the spatial extents
     /// of the input.
     pub fn data(dy: impl ReadableTensor<'a, T>, w: impl ReadableTensor<'a, T>, input: impl Spatial) -> Self {
-        Self::new(Direction::Data, [dy.into(), w.into()], Some(input.extents()))
+        Self::new(Direction::Data, [dy.into(), w.into()], Some(input.shape()))
     }
 
     /// [`Dnn::convolve_filter`](crate::dnn::Dnn::convolve_filter), of the input and the gradient of the result, with the spatial extents
     /// of the filters.
     pub fn filter(x: impl ReadableTensor<'a, T>, dy: impl ReadableTensor<'a, T>, window: impl Spatial) -> Self {
-        Self::new(Direction::Filter, [x.into(), dy.into()], Some(window.extents()))
+        Self::new(Direction::Filter, [x.into(), dy.into()], Some(window.shape()))
     }
 
     /// The call of it.

@@ -89,8 +89,8 @@ impl<'a> Call<'a> {
     pub(super) fn problem(&self) -> Result<Problem> {
         let [one, other] = &self.reads;
         let [name, other_name] = self.names();
-        let (of_one, rank) = sizes(name, one.extents())?;
-        let (of_other, other_rank) = sizes(other_name, other.extents())?;
+        let (of_one, rank) = sizes(name, one.shape())?;
+        let (of_other, other_rank) = sizes(other_name, other.shape())?;
         if rank != other_rank {
             let what = format!("{other_rank} spatial axes, but `{name}` has {rank}");
             return Err(Error::invalid(other_name, what));
@@ -124,12 +124,12 @@ impl<'a> Call<'a> {
         }
         if let Some(extra) = &self.extra {
             let result = problem.extents(problem.y());
-            if extra.bias.extents() != [problem.filters] {
-                let what = format!("extents {:?} where {:?} are needed", extra.bias.extents(), [problem.filters]);
+            if extra.bias.shape() != [problem.filters] {
+                let what = format!("extents {:?} where {:?} are needed", extra.bias.shape(), [problem.filters]);
                 return Err(Error::invalid("bias", what));
             }
-            if let Some(residual) = extra.residual.as_ref().filter(|residual| *residual.extents() != *result) {
-                let what = format!("extents {:?} where {result:?} are needed", residual.extents());
+            if let Some(residual) = extra.residual.as_ref().filter(|residual| *residual.shape() != *result) {
+                let what = format!("extents {:?} where {result:?} are needed", residual.shape());
                 return Err(Error::invalid("residual", what));
             }
             let fused = problem.dtype != DType::F64 && !problem.is_empty_sum();
@@ -194,8 +194,8 @@ pub(super) fn prepare<'a>(
     let extents = problem.extents(result);
     let [.., name] = call.direction.names();
     if let Some((_, layout)) = target {
-        if *layout.extents() != *extents {
-            return Err(Error::invalid(name, format!("extents {:?} where {extents:?} are needed", layout.extents())));
+        if *layout.shape() != *extents {
+            return Err(Error::invalid(name, format!("extents {:?} where {extents:?} are needed", layout.shape())));
         }
         check_target(name, layout, problem.channels_last)?;
     }
@@ -228,7 +228,7 @@ fn after(
     let y = pending.into_output().into_iter().next().ok_or_else(lost)?;
     let (bias, of_bias) = extra.bias.operand()?;
     // A number for each filter: the second axis.
-    let spread = (2..layout.rank()).try_fold(of_bias, |layout, _| layout.unsqueeze(-1))?.broadcast(layout.extents())?;
+    let spread = (2..layout.rank()).try_fold(of_bias, |layout, _| layout.unsqueeze(-1))?.broadcast(layout.shape())?;
     let mut reads: Vec<Read<'_>> = vec![(y.as_in(), layout.clone()), (bias, spread)];
     if let Some(residual) = &extra.residual {
         reads.push(residual.operand()?);

@@ -137,7 +137,7 @@ impl Known {
         (call.direction as u8).hash(hasher);
         (call.dtype() as u8).hash(hasher);
         for layout in layouts.iter().flatten() {
-            layout.extents().iter().for_each(|n| hasher.write_usize(*n));
+            layout.shape().iter().for_each(|n| hasher.write_usize(*n));
             layout.strides().iter().for_each(|n| hasher.write_usize(n.unsigned_abs()));
         }
         for given in [&call.conv.stride, &call.conv.dilation].into_iter().flatten() {

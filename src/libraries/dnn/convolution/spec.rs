@@ -29,7 +29,7 @@ pub(super) type PerAxis<T> = Option<SmallVec<[T; 3]>>;
 pub trait Spatial: sealed::Spatial {
     /// The sizes, one for all axes or one for each.
     #[doc(hidden)]
-    fn extents(self) -> Vec<usize>
+    fn shape(self) -> Vec<usize>
     where
         Self: Sized,
     {

@@ -40,7 +40,7 @@ fn told(error: Error) -> Error {
 
 /// The layout with its last axis as pairs, and with the elements of a pair changed.
 fn paired(layout: &Layout, near: bool, turned: bool) -> Result<Layout> {
-    let (mut extents, mut strides) = (layout.extents().to_vec(), layout.strides().to_vec());
+    let (mut extents, mut strides) = (layout.shape().to_vec(), layout.strides().to_vec());
     let (n, stride) = (extents.pop().unwrap_or(0), strides.pop().unwrap_or(0));
     let half = n / 2;
     let (pair, own) = if near { (stride, 2 * stride) } else { (stride * half as isize, stride) };
@@ -56,7 +56,7 @@ fn paired(layout: &Layout, near: bool, turned: bool) -> Result<Layout> {
 
 /// The layout of factors, one for each pair, broadcast to the elements.
 fn factors(layout: &Layout, near: bool, extents: &[usize]) -> Result<Layout> {
-    let (mut own, mut strides) = (layout.extents().to_vec(), layout.strides().to_vec());
+    let (mut own, mut strides) = (layout.shape().to_vec(), layout.strides().to_vec());
     let at = if near { own.len() } else { own.len().saturating_sub(1) };
     own.insert(at, 1);
     strides.insert(at, 0);
@@ -90,10 +90,10 @@ impl Dnn {
         rotary: Rotary,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (x, cosine, sine) = (x.into(), cosine.into(), sine.into());
-        let pairs = cosine.extents().last().copied().unwrap_or(0);
-        let all = x.extents().last().copied().unwrap_or(0);
+        let pairs = cosine.shape().last().copied().unwrap_or(0);
+        let all = x.shape().last().copied().unwrap_or(0);
         let Some(turned) = pairs.checked_mul(2).filter(|turned| *turned <= all && x.rank() > 0) else {
-            let what = format!("{pairs} pairs of {all} elements along the last axis of {:?}", x.extents());
+            let what = format!("{pairs} pairs of {all} elements along the last axis of {:?}", x.shape());
             return Err(told(Error::invalid("cosine", what)));
         };
         let last = x.rank() - 1;
@@ -121,7 +121,7 @@ fn turn<T: SoftmaxElement>(
     let near = rotary.is_near();
     let [own, other] = [false, true].map(|turned| paired(&layout, near, turned).map_err(told));
     let (own, other) = (own?, other?);
-    let extents = own.extents().to_vec();
+    let extents = own.shape().to_vec();
     let reads: [Read<'_>; 4] = [
         (x.into(), own),
         (x.into(), other),
@@ -140,7 +140,7 @@ fn turn<T: SoftmaxElement>(
         }
         _ => Vec::new(),
     });
-    let whole = layout.extents().to_vec();
+    let whole = layout.shape().to_vec();
     let made = make_one::<T>(&dnn.device, recorded.map_err(told)?, &reads, &extents)?;
     made.retype(|(y,)| {
         let (buffer, _) = y.into_parts();

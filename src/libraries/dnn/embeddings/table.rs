@@ -24,7 +24,7 @@ impl Dnn {
     ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
         let table = table.into();
         if table.rank() != 2 {
-            let what = format!("extents {:?}; rows and their elements are needed", table.extents());
+            let what = format!("extents {:?}; rows and their elements are needed", table.shape());
             return Err(Error::invalid("table", what).in_op("embedding", "dnn"));
         }
         self.device.take(&table, indices, 0)
@@ -57,9 +57,9 @@ impl Dnn {
     ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
         let told = |error: Error| error.in_op("embedding_gradient", "dnn");
         let (dy, indices, device) = (dy.into(), indices.into(), &self.device);
-        let Some((width, places)) = dy.extents().split_last().filter(|(_, places)| *places == indices.extents()) else {
+        let Some((width, places)) = dy.shape().split_last().filter(|(_, places)| *places == indices.shape()) else {
             let what =
-                format!("extents {:?} where {:?} and those of a row are needed", dy.extents(), indices.extents());
+                format!("extents {:?} where {:?} and those of a row are needed", dy.shape(), indices.shape());
             return Err(told(Error::invalid("dy", what)));
         };
         if let Some(padding) = padding.filter(|padding| *padding >= rows) {

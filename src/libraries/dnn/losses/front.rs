@@ -59,7 +59,7 @@ fn told(error: Error) -> Error {
 
 /// The layouts of labels and weights over the scores.
 fn over(scores: &Layout, labels: &Layout, weights: Option<&Layout>) -> Result<(Layout, Option<Layout>)> {
-    let extents = scores.extents();
+    let extents = scores.shape();
     let Some(classes) = extents.get(1).copied() else {
         return Err(Error::invalid(
             "scores",
@@ -67,8 +67,8 @@ fn over(scores: &Layout, labels: &Layout, weights: Option<&Layout>) -> Result<(L
         ));
     };
     let own: Vec<usize> = extents.iter().enumerate().filter(|(axis, _)| *axis != 1).map(|(_, n)| *n).collect();
-    if labels.extents() != own {
-        let what = format!("extents {:?} instead of {own:?}, those of the scores without axis 1", labels.extents());
+    if labels.shape() != own {
+        let what = format!("extents {:?} instead of {own:?}, those of the scores without axis 1", labels.shape());
         return Err(Error::invalid("labels", what));
     }
     let mut strides = labels.strides().to_vec();
@@ -78,14 +78,14 @@ fn over(scores: &Layout, labels: &Layout, weights: Option<&Layout>) -> Result<(L
     let labels = Layout::new(&with_class, &strides, labels.offset())?;
     let weights = match weights {
         None => None,
-        Some(weights) if weights.extents() == [classes] => {
+        Some(weights) if weights.shape() == [classes] => {
             let (mut of, mut strides) = (vec![1; extents.len()], vec![0; extents.len()]);
             of.iter_mut().skip(1).take(1).for_each(|n| *n = classes);
             strides.iter_mut().skip(1).take(1).zip(weights.strides()).for_each(|(own, stride)| *own = *stride);
             Some(Layout::new(&of, &strides, weights.offset())?)
         }
         Some(weights) => {
-            let what = format!("extents {:?} instead of {:?}", weights.extents(), [classes]);
+            let what = format!("extents {:?} instead of {:?}", weights.shape(), [classes]);
             return Err(Error::invalid("weights", what));
         }
     };
@@ -115,7 +115,7 @@ fn operands<'a, T: SoftmaxElement>(
         }
         None => None,
     };
-    let own = labels.1.extents().to_vec();
+    let own = labels.1.shape().to_vec();
     let (labels_layout, weights_layout) =
         over(&scores.1, &labels.1, weights.as_ref().map(|(_, layout): &Read<'_>| layout)).map_err(told)?;
     let given = Given {
@@ -123,7 +123,7 @@ fn operands<'a, T: SoftmaxElement>(
         labels: dtype,
         wide: T::Wide::DTYPE,
         ignored: loss.ignored,
-        classes: scores.1.extents().get(1).copied().unwrap_or(0),
+        classes: scores.1.shape().get(1).copied().unwrap_or(0),
         weighted: weights.is_some(),
         normal,
     };
@@ -187,14 +187,14 @@ impl<T: SoftmaxElement> Operands<'_, T> {
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let is_mean = reduction == LossReduction::Mean;
         let wanted: &[usize] = if reduction == LossReduction::None { &self.labels } else { &[] };
-        if dy_layout.extents() != wanted {
-            let what = format!("extents {:?} instead of {wanted:?}, those of the loss", dy_layout.extents());
+        if dy_layout.shape() != wanted {
+            let what = format!("extents {:?} instead of {wanted:?}, those of the loss", dy_layout.shape());
             return Err(told(Error::invalid("dy", what)));
         }
         let dy_layout = match wanted.is_empty() {
             true => dy_layout,
             false => {
-                let (mut extents, mut strides) = (dy_layout.extents().to_vec(), dy_layout.strides().to_vec());
+                let (mut extents, mut strides) = (dy_layout.shape().to_vec(), dy_layout.strides().to_vec());
                 extents.insert(1, 1);
                 strides.insert(1, 0);
                 Layout::new(&extents, &strides, dy_layout.offset()).map_err(told)?
@@ -205,7 +205,7 @@ impl<T: SoftmaxElement> Operands<'_, T> {
         let (own, all) = (own.view(), all.view());
         let ((own, own_layout), (all, all_layout)) = (own.operand()?, all.operand()?);
         let more = [(own.into(), own_layout), (all.into(), all_layout), (dy, dy_layout)];
-        let extents = self.reads.first().map(|(_, layout)| layout.extents().to_vec()).unwrap_or_default();
+        let extents = self.reads.first().map(|(_, layout)| layout.shape().to_vec()).unwrap_or_default();
         let recorded = self.given.gradient(is_mean).map_err(told)?;
         self.with(&more, |reads| make_one(&dnn.device, recorded, reads, &extents))
     }

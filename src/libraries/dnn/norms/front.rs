@@ -118,7 +118,7 @@ impl Dnn {
         check_epsilon(epsilon)?;
         let x = x.into();
         let (read, layout) = x.operand()?;
-        let axes = norm.axes(layout.extents()).map_err(told)?;
+        let axes = norm.axes(layout.shape()).map_err(told)?;
         let [weight, bias] = affine.reads()?;
         let there = [weight.is_some(), bias.is_some()];
         let mut more: Vec<Read<'_>> = Vec::new();
@@ -145,7 +145,7 @@ impl Dnn {
         let (x, dy, moments) = (x.into(), dy.into(), moments.into());
         let ((x, x_layout), (dy, dy_layout), (moments, moments_layout)) =
             (x.operand()?, dy.operand()?, moments.operand()?);
-        let axes = norm.axes(x_layout.extents()).map_err(told)?;
+        let axes = norm.axes(x_layout.shape()).map_err(told)?;
         let mut reads: Vec<Read<'_>> = vec![
             (x.into(), axes.tensor("x", &x_layout).map_err(told)?),
             (dy.into(), axes.tensor("dy", &dy_layout).map_err(told)?),
@@ -175,7 +175,7 @@ impl Dnn {
         let (x, dy, moments) = (x.into(), dy.into(), moments.into());
         let ((x, x_layout), (dy, dy_layout), (moments, moments_layout)) =
             (x.operand()?, dy.operand()?, moments.operand()?);
-        let axes = norm.axes(x_layout.extents()).map_err(told)?;
+        let axes = norm.axes(x_layout.shape()).map_err(told)?;
         let reads: Vec<Read<'_>> = vec![
             (x.into(), axes.tensor("x", &x_layout).map_err(told)?),
             (dy.into(), axes.tensor("dy", &dy_layout).map_err(told)?),
@@ -203,7 +203,7 @@ fn two<T: Element>(
     recorded: Result<crate::libraries::expressions::formula::Recorded>,
     read: Read<'_>,
 ) -> Result<PendingDispatch<(Tensor<T>, Tensor<T>)>> {
-    let extents = read.1.extents().to_vec();
+    let extents = read.1.shape().to_vec();
     let layout = Layout::row_major(&extents).map_err(told)?;
     let mut buffers = AnyBuffers::default();
     for _ in 0..2 {

@@ -89,8 +89,8 @@ impl Axes {
 
     /// The layout of a tensor of the caller's extents with the axes split.
     pub(super) fn tensor(&self, name: &'static str, layout: &Layout) -> Result<Layout> {
-        if layout.extents() != self.whole {
-            let what = format!("extents {:?} instead of {:?}", layout.extents(), self.whole);
+        if layout.shape() != self.whole {
+            let what = format!("extents {:?} instead of {:?}", layout.shape(), self.whole);
             return Err(Error::invalid(name, what));
         }
         let Kind::Groups(groups) = self.kind else { return Ok(layout.clone()) };
@@ -107,8 +107,8 @@ impl Axes {
     /// The layout of weights, broadcast to all elements.
     pub(super) fn weight(&self, name: &'static str, layout: &Layout) -> Result<Layout> {
         let own = self.weights();
-        if layout.extents() != own {
-            return Err(Error::invalid(name, format!("extents {:?} instead of {own:?}", layout.extents())));
+        if layout.shape() != own {
+            return Err(Error::invalid(name, format!("extents {:?} instead of {own:?}", layout.shape())));
         }
         let stride = layout.strides().first().copied().unwrap_or(0);
         match self.kind {
@@ -143,8 +143,8 @@ impl Axes {
     /// The layout of moments, broadcast to all elements.
     pub(super) fn moment(&self, name: &'static str, layout: &Layout) -> Result<Layout> {
         let own = self.moments();
-        if layout.extents() != own {
-            return Err(Error::invalid(name, format!("extents {:?} instead of {own:?}", layout.extents())));
+        if layout.shape() != own {
+            return Err(Error::invalid(name, format!("extents {:?} instead of {own:?}", layout.shape())));
         }
         layout.broadcast(&self.split)
     }

@@ -29,7 +29,7 @@ pub struct ResponseNorm {
 
 /// The layout with axis 1 as the last one, or the last one as axis 1.
 fn turned(layout: &Layout, away: bool) -> Result<Layout> {
-    let (mut extents, mut strides) = (layout.extents().to_vec(), layout.strides().to_vec());
+    let (mut extents, mut strides) = (layout.shape().to_vec(), layout.strides().to_vec());
     let last = extents.len() - 1;
     let (from, to) = if away { (1, last) } else { (last, 1) };
     let (n, stride) = (extents.remove(from), strides.remove(from));
@@ -66,7 +66,7 @@ impl ResponseNorm {
         let view = x.view();
         let (read, layout) = operand(&view)?;
         let layout = turned(&layout, true).map_err(told)?;
-        let extents = layout.extents().to_vec();
+        let extents = layout.shape().to_vec();
         let sums = one(&dnn.device, Pass::Sum(Divide::Never), &pool, &extents, vec![(read, layout)]);
         // What the windows refuse, the caller has called `size`.
         let sums = sums.map_err(|error| match error {
@@ -90,7 +90,7 @@ fn made<T: Element, W: Element>(
     reads: &[Read<'_>],
     sums: &[&Tensor<W>],
 ) -> Result<PendingDispatch<Tensor<T>>> {
-    let extents = reads.first().map(|(_, layout)| layout.extents().to_vec()).unwrap_or_default();
+    let extents = reads.first().map(|(_, layout)| layout.shape().to_vec()).unwrap_or_default();
     let views: Vec<TensorRef<'_, W>> = sums.iter().map(|sums| sums.view()).collect();
     let mut all = reads.to_vec();
     for view in &views {
@@ -123,7 +123,7 @@ impl Dnn {
         norm: ResponseNorm,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let x = x.into();
-        norm.check(x.extents())?;
+        norm.check(x.shape())?;
         let sums = squares::<T>(self, &x, norm)?;
         let wide = T::Wide::DTYPE;
         let recorded = formula(&[T::DTYPE, wide], |inputs| match inputs {
@@ -144,7 +144,7 @@ impl Dnn {
         norm: ResponseNorm,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (x, dy) = (x.into(), dy.into());
-        norm.check(x.extents())?;
+        norm.check(x.shape())?;
         let sums = squares::<T>(self, &x, norm)?;
         let wide = T::Wide::DTYPE;
         let types: [DType; 3] = [T::DTYPE, T::DTYPE, wide];

@@ -55,7 +55,7 @@ impl Dnn {
         let (x, mean, variance) = (x.into(), mean.into(), variance.into());
         let ((x, layout), (mean, mean_layout), (variance, variance_layout)) =
             (x.operand()?, mean.operand()?, variance.operand()?);
-        let axes = Axes::channels(layout.extents()).map_err(told)?;
+        let axes = Axes::channels(layout.shape()).map_err(told)?;
         let mut reads: Vec<Read<'_>> = vec![
             (x.into(), layout.clone()),
             (mean.into(), axes.weight("mean", &mean_layout).map_err(told)?),
@@ -77,7 +77,7 @@ impl Dnn {
             let bias = if there[1] { wide(if there[0] { 4 } else { 3 }) } else { None };
             vec![cast(bias.map_or(y, |bias| y + bias), T::DTYPE)]
         });
-        make_one(&self.device, recorded.map_err(told)?, &reads, layout.extents())
+        make_one(&self.device, recorded.map_err(told)?, &reads, layout.shape())
     }
 
     /// The gradient of [`batch_norm`](Self::batch_norm) for `x`, by `dy` for its result: `dy * weight / sqrt(variance + epsilon)`. The
@@ -96,7 +96,7 @@ impl Dnn {
         check_epsilon(epsilon)?;
         let (dy, variance) = (dy.into(), variance.into());
         let ((dy, layout), (variance, variance_layout)) = (dy.operand()?, variance.operand()?);
-        let axes = Axes::channels(layout.extents()).map_err(told)?;
+        let axes = Axes::channels(layout.shape()).map_err(told)?;
         let own = wide(T::DTYPE);
         let mut types = vec![T::DTYPE, own];
         let mut reads: Vec<Read<'_>> = vec![
@@ -114,7 +114,7 @@ impl Dnn {
             let dx = dy / (variance + epsilon).sqrt();
             vec![cast(wide(2).map_or(dx, |weight| dx * weight), T::DTYPE)]
         });
-        make_one(&self.device, recorded.map_err(told)?, &reads, layout.extents())
+        make_one(&self.device, recorded.map_err(told)?, &reads, layout.shape())
     }
 
     /// The statistics of each channel as the moments of a batch that has them, for elements of so many axes: mean as real part, inverse
@@ -144,8 +144,8 @@ impl Dnn {
     ) -> Result<PendingDispatch<Tensor<T::Pair>>> {
         check_epsilon(epsilon)?;
         let (mean, variance) = (mean.into(), variance.into());
-        let [channels] = mean.extents() else {
-            return Err(told(Error::invalid("mean", format!("extents {:?}; a vector is needed", mean.extents()))));
+        let [channels] = mean.shape() else {
+            return Err(told(Error::invalid("mean", format!("extents {:?}; a vector is needed", mean.shape()))));
         };
         if rank < 2 {
             return Err(told(Error::invalid("rank", format!("{rank} axes: the channels are axis 1"))));
@@ -187,8 +187,8 @@ impl Dnn {
             Ok(view) => view,
             Err(error) => return Err(Rejected::new(told(error), (mean, variance))),
         };
-        if mean.extents() != [channels] || variance.extents() != [channels] {
-            let what = format!("extents {:?} and {:?} for {channels} channels", mean.extents(), variance.extents());
+        if mean.shape() != [channels] || variance.shape() != [channels] {
+            let what = format!("extents {:?} and {:?} for {channels} channels", mean.shape(), variance.shape());
             let error = told(Error::invalid("running", what));
             return Err(Rejected::new(error, (mean, variance)));
         }

@@ -43,7 +43,7 @@ pub(super) fn key(op: &Pooling) -> Result<Option<Key>> {
         return Ok(None);
     }
     let far = |layout: &Layout| -> u128 {
-        let axes = layout.extents().iter().zip(layout.strides());
+        let axes = layout.shape().iter().zip(layout.strides());
         axes.map(|(n, stride)| *n as u128 * stride.unsigned_abs() as u128).sum::<u128>() + layout.offset() as u128
     };
     let units: u128 = target.iter().map(|n| *n as u128).product();
@@ -81,7 +81,7 @@ pub(super) fn enqueue(op: &Pooling, queue: &mut Enqueue<'_, Pooling>) -> Result<
         Argument::Units => units as u64,
         Argument::Target(k) => targets.get(k).copied().unwrap_or(0),
         Argument::Source(k) => sources.get(k).copied().unwrap_or(0),
-        Argument::Outer(axis) => outer.first().and_then(|l| l.extents().get(axis)).copied().unwrap_or(1) as u64,
+        Argument::Outer(axis) => outer.first().and_then(|l| l.shape().get(axis)).copied().unwrap_or(1) as u64,
         Argument::OuterStride(k, axis) => stride(outer.get(k + 1), axis, k) as u64,
         Argument::SourceStride(k, d) => stride(op.sources.get(k), op.outer.len() + d, k) as u64,
         Argument::Step(k, d) => {

@@ -97,7 +97,7 @@ impl Dnn {
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let x = x.into();
         let (read, layout) = x.operand()?;
-        let elements = layout.extents().to_vec();
+        let elements = layout.shape().to_vec();
         one(&self.device, Pass::Max, pool, &elements, vec![(read.into(), layout)])
     }
 
@@ -113,7 +113,7 @@ impl Dnn {
     ) -> Result<PendingDispatch<(Tensor<T>, Tensor<i64>)>> {
         let x = x.into();
         let (read, layout) = x.operand()?;
-        let elements = layout.extents().to_vec();
+        let elements = layout.shape().to_vec();
         let reads = vec![(read.into(), layout)];
         let op = pooling(Pass::MaxPlace, T::DTYPE, pool, &elements, &reads).map_err(Pooling::refused)?;
         let extents = op.target();
@@ -138,7 +138,7 @@ impl Dnn {
     /// let x = device.tensor([1, 4], [1.0f32, 5.0, 2.0, 0.0])?;
     /// let pool = Pool::new([2]).stride([1]);
     /// let (y, places) = device.dnn().max_pool_places(&x, &pool)?.await_result()?;
-    /// let dx = device.dnn().max_pool_gradient(&y, &places, x.extents(), &pool)?.await_result()?;
+    /// let dx = device.dnn().max_pool_gradient(&y, &places, x.shape(), &pool)?.await_result()?;
     /// assert_eq!(device.show(&dx)?.to_string(), "[[ 0. 10.  2.  0.]]");
     /// # Ok(()) }
     /// ```
@@ -170,7 +170,7 @@ impl Dnn {
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let x = x.into();
         let (read, layout) = x.operand()?;
-        let elements = layout.extents().to_vec();
+        let elements = layout.shape().to_vec();
         one(&self.device, Pass::Sum(mean(pool)), pool, &elements, vec![(read.into(), layout)])
     }
 

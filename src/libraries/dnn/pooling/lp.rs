@@ -51,7 +51,7 @@ fn largest<T: SoftmaxElement>(
     if (T::DTYPE != WIDE && p <= MOST_EXPONENT) || p == 1.0 || layout.is_empty() {
         return Ok(None);
     }
-    let (rank, axes) = (layout.rank(), pool.axes(layout.extents()).map_err(Pooling::refused)?.len());
+    let (rank, axes) = (layout.rank(), pool.axes(layout.shape()).map_err(Pooling::refused)?.len());
     let reduced = Keep((rank - axes..rank).map(|axis| axis as i32).collect::<Vec<_>>());
     let element = formula(&[T::DTYPE], |x| x.iter().map(|x| cast(*x, WIDE).abs()).collect());
     let call = Call { kind: ReductionKind::Max, less: 0, axes: &reduced, formula: element, finish: None };
@@ -112,7 +112,7 @@ impl Dnn {
         check(p)?;
         let x = x.into();
         let (read, layout) = x.operand()?;
-        let (extents, x) = (layout.extents().to_vec(), (read.into(), layout));
+        let (extents, x) = (layout.shape().to_vec(), (read.into(), layout));
         let largest = largest::<T>(&self.device, x.clone(), p, pool)?;
         let view = largest.as_ref().map(Tensor::view);
         let planes = view.as_ref().map(reading).transpose()?;
@@ -127,8 +127,8 @@ impl Dnn {
             sum.first().map(|sum| cast(power(*sum, 1.0 / p) * scale, T::DTYPE))
         })?;
         let of_sums = sums.view();
-        let reads = with(vec![reading(&of_sums)?], planes.as_ref(), sums.extents())?;
-        make_one(&self.device, roots, &reads, sums.extents())
+        let reads = with(vec![reading(&of_sums)?], planes.as_ref(), sums.shape())?;
+        make_one(&self.device, roots, &reads, sums.shape())
     }
 
     /// The gradient of [`lp_pool`](Self::lp_pool) for `x`, by its result `y` and `dy` for that. Where `y` is 0 it is 0.
@@ -146,7 +146,7 @@ impl Dnn {
         check(p)?;
         let (x, y, dy) = (x.into(), y.into(), dy.into());
         let ((x, x_layout), (y, y_layout), (dy, dy_layout)) = (x.operand()?, y.operand()?, dy.operand()?);
-        let (extents, windows) = (x_layout.extents().to_vec(), y_layout.extents().to_vec());
+        let (extents, windows) = (x_layout.shape().to_vec(), y_layout.shape().to_vec());
         let x = (x.into(), x_layout);
         let largest = largest::<T>(&self.device, x.clone(), p, pool)?;
         let view = largest.as_ref().map(Tensor::view);

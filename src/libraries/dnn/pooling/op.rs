@@ -116,8 +116,8 @@ impl TensorRoutine for Pooling {
         }
         let source = self.extents(self.pass.is_back());
         for (layout, name) in self.sources.iter().zip(["x", "places"]) {
-            if layout.extents() != source {
-                let what = format!("extents {:?}, but the windows need {source:?}", layout.extents());
+            if layout.shape() != source {
+                let what = format!("extents {:?}, but the windows need {source:?}", layout.shape());
                 return Err(Error::invalid(name, what));
             }
         }

@@ -37,19 +37,19 @@ impl Dnn {
         let told = |error: Error| error.in_op("max_unpool", "dnn");
         let (y, places, device) = (y.into(), places.into(), &self.device);
         let outer = elements.len().checked_sub(axes).and_then(|outer| elements.get(..outer));
-        let Some(outer) = outer.filter(|outer| y.rank() == elements.len() && y.extents().starts_with(outer)) else {
-            let what = format!("{elements:?}, of which the last {axes} may differ from those of y, {:?}", y.extents());
+        let Some(outer) = outer.filter(|outer| y.rank() == elements.len() && y.shape().starts_with(outer)) else {
+            let what = format!("{elements:?}, of which the last {axes} may differ from those of y, {:?}", y.shape());
             return Err(told(Error::invalid("elements", what)));
         };
-        if places.extents() != y.extents() {
-            let what = format!("extents {:?} where {:?} are needed", places.extents(), y.extents());
+        if places.shape() != y.shape() {
+            let what = format!("extents {:?} where {:?} are needed", places.shape(), y.shape());
             return Err(told(Error::invalid("places", what)));
         }
         // Of as many elements as a tensor can have.
         Layout::row_major(elements).map_err(told)?;
         let plane = |all: &[usize]| all.iter().skip(outer.len()).product::<usize>();
         let rows = outer.iter().product::<usize>();
-        let (from, to) = ([rows, plane(y.extents())], [rows, plane(elements)]);
+        let (from, to) = ([rows, plane(y.shape())], [rows, plane(elements)]);
         let (y, places) = (device.contiguous(&y)?.into_output(), device.contiguous(&places)?.into_output());
         let x = device.zeros_tensor::<T>(to)?;
         let (places, y) = (places.reshape(from)?, y.reshape(from)?);
@@ -73,19 +73,19 @@ impl Dnn {
     ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
         let told = |error: Error| error.in_op("max_unpool_gradient", "dnn");
         let (dy, places, device) = (dy.into(), places.into(), &self.device);
-        let outer = dy.rank().checked_sub(axes).and_then(|outer| dy.extents().get(..outer));
-        let Some(outer) = outer.filter(|outer| places.rank() == dy.rank() && places.extents().starts_with(outer))
+        let outer = dy.rank().checked_sub(axes).and_then(|outer| dy.shape().get(..outer));
+        let Some(outer) = outer.filter(|outer| places.rank() == dy.rank() && places.shape().starts_with(outer))
         else {
             let what = format!(
                 "extents {:?}, of which the last {axes} may differ from those of dy, {:?}",
-                places.extents(),
-                dy.extents()
+                places.shape(),
+                dy.shape()
             );
             return Err(told(Error::invalid("places", what)));
         };
         let plane = |all: &[usize]| all.iter().skip(outer.len()).product::<usize>();
-        let (rows, own, all) = (outer.iter().product::<usize>(), plane(places.extents()), plane(dy.extents()));
-        let extents = places.extents().to_vec();
+        let (rows, own, all) = (outer.iter().product::<usize>(), plane(places.shape()), plane(dy.shape()));
+        let extents = places.shape().to_vec();
         let (flat, places) = (device.contiguous(&dy)?.into_output(), device.contiguous(&places)?.into_output());
         let n = i64::try_from(all).map_err(|_| told(Error::invalid("dy", "its planes are too large")))?;
         // The number in all planes; one that is out of range of its plane is so of all.

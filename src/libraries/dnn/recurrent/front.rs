@@ -79,10 +79,10 @@ struct Call<'a> {
 }
 
 fn wants(name: &'static str, view: &AnyTensorRef<'_>, extents: &[usize]) -> Result<()> {
-    if view.extents() == extents {
+    if view.shape() == extents {
         return Ok(());
     }
-    Err(Error::invalid(name, format!("extents {:?} where {extents:?} are needed", view.extents())))
+    Err(Error::invalid(name, format!("extents {:?} where {extents:?} are needed", view.shape())))
 }
 
 impl<'a> Call<'a> {
@@ -99,8 +99,8 @@ impl<'a> Call<'a> {
     /// The sizes.
     fn scene(&self) -> Result<Scene> {
         self.net.check()?;
-        let [time, batch, input] = <[usize; 3]>::try_from(self.x.extents()).map_err(|_| {
-            Error::invalid("x", format!("extents {:?}; steps, sequences and elements are needed", self.x.extents()))
+        let [time, batch, input] = <[usize; 3]>::try_from(self.x.shape()).map_err(|_| {
+            Error::invalid("x", format!("extents {:?}; steps, sequences and elements are needed", self.x.shape()))
         })?;
         if input != self.net.input {
             return Err(Error::invalid(
@@ -145,7 +145,7 @@ fn forward(device: &Device, call: &Call<'_>, trains: bool) -> Result<(PendingDis
     let mut scene = call.scene()?;
     let is_host = device.kind() == DeviceKind::Host;
     if trains {
-        let too_large = || Error::invalid("x", format!("extents {:?} are too large for a training", call.x.extents()));
+        let too_large = || Error::invalid("x", format!("extents {:?} are too large for a training", call.x.shape()));
         scene.reserve = scene.reserve(is_host).ok_or_else(too_large)?.max(1);
     }
     let reads = call.reads(device)?;
@@ -195,7 +195,7 @@ impl Dnn {
     /// let x = device.tensor([3, 1, 1], [1.0f32, 2.0, -9.0])?;
     /// let (y, h, _) = device.dnn().recur(&net, &Sequences::new(&x), &parameters)?.await_result()?;
     /// assert_eq!(device.download_tensor(&y)?.await_result()?, [2.0, 6.0, 0.0]);
-    /// assert_eq!(h.extents(), [1, 1, 1]);
+    /// assert_eq!(h.shape(), [1, 1, 1]);
     /// # Ok(()) }
     /// ```
     ///

@@ -189,7 +189,7 @@ impl Recurrent {
     /// use windlass::dnn::{RecurrentGate, RecurrentParameter, Recurrent};
     /// let net = Recurrent::lstm(3, 2);
     /// let forget = net.parameter(0, 0, RecurrentParameter::Recurrent, RecurrentGate::Forget)?;
-    /// assert_eq!((forget.extents(), forget.offset()), (&[2, 2][..], 8 * 3 + 2 * 2));
+    /// assert_eq!((forget.shape(), forget.offset()), (&[2, 2][..], 8 * 3 + 2 * 2));
     /// # Ok(()) }
     /// ```
     ///

@@ -41,7 +41,7 @@ impl Dnn {
         resize: Resize,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let x = x.into();
-        let axes = axes(x.extents(), extents, scales, resize)?;
+        let axes = axes(x.shape(), extents, scales, resize)?;
         let mut last: Option<PendingDispatch<Tensor<T>>> = None;
         for Axis { axis, n, m, scale } in axes {
             let taps = resize.taps(n, m, scale).map_err(told)?;
@@ -84,7 +84,7 @@ impl Dnn {
         // Zeros are added for no elements.
         let inner = Resize { outside: 0.0, interpolation: Interpolation::Linear, ..resize };
         let mut nothing = dy.layout().is_empty();
-        for Axis { axis, n, m, scale } in axes(elements, dy.extents(), scales, resize)?.into_iter().rev() {
+        for Axis { axis, n, m, scale } in axes(elements, dy.shape(), scales, resize)?.into_iter().rev() {
             let steps = resize.taps(n, m, scale).and_then(|taps| taps.transposed(n)).map_err(told)?;
             nothing |= steps.is_empty();
             for taps in steps.iter().filter(|_| !nothing) {
@@ -167,7 +167,7 @@ fn along<T: SoftmaxElement>(
     let (view, wide) = (taken.view(), T::Wide::DTYPE);
     let (read, layout) = view.operand()?;
     // The elements that one takes are an axis of their own, behind the others' place.
-    let mut extents = layout.extents().to_vec();
+    let mut extents = layout.shape().to_vec();
     extents.splice(axis..axis + 1, [m, taps.each]);
     let layout = Layout::row_major(&extents).map_err(told)?;
     let weights = device.tensor([2, m, taps.each], {

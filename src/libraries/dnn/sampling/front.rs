@@ -62,8 +62,8 @@ pub(super) fn rows_at<T: Element>(dnn: &Dnn, x: &TensorRef<'_, T>, numbers: &Ten
     order.extend(2..x.rank() as isize);
     order.push(1);
     let last = device.contiguous(x.permute(order)?)?.into_output();
-    let channels = last.extents().last().copied().unwrap_or(0);
-    let count = last.extents().iter().rev().skip(1).product::<usize>();
+    let channels = last.shape().last().copied().unwrap_or(0);
+    let count = last.shape().iter().rev().skip(1).product::<usize>();
     let rows = last.reshape([count, channels])?;
     let numbers = numbers.reshape([numbers.len()])?;
     // SAFETY: a number is that of a batch times its elements, plus one that was bounded by them. Where there are none, there are no
@@ -79,7 +79,7 @@ pub(super) fn corners<T: SoftmaxElement>(
     spec: GridSample,
 ) -> Result<(Tensor<i64>, Tensor<T::Wide>)> {
     let (rank, wide) = (elements.len(), T::Wide::DTYPE);
-    let mut extents = grid.extents().to_vec();
+    let mut extents = grid.shape().to_vec();
     if let Some(last) = extents.last_mut() {
         *last = spec.corners(rank);
     }
@@ -137,8 +137,8 @@ impl Dnn {
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (x, grid) = (x.into(), grid.into());
         let wide = T::Wide::DTYPE;
-        let (places, elements) = sizes(x.extents(), grid.extents()).map_err(told)?;
-        let [batch, channels, ..] = x.extents() else { return Err(told(Error::invalid("x", "it has no axes"))) };
+        let (places, elements) = sizes(x.shape(), grid.shape()).map_err(told)?;
+        let [batch, channels, ..] = x.shape() else { return Err(told(Error::invalid("x", "it has no axes"))) };
         let (batch, channels, rank) = (*batch, *channels, elements.len());
         let (numbers, weights) = corners(self, &grid, elements, spec).map_err(told)?;
         let each = spec.corners(rank);

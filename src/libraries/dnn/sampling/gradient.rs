@@ -23,8 +23,8 @@ fn over<'a, T: Element>(
     places: &[usize],
 ) -> Result<TensorRef<'a, T>> {
     let wanted: Vec<usize> = [batch, channels].iter().chain(places).copied().collect();
-    if dy.extents() != wanted {
-        let what = format!("extents {:?} instead of {wanted:?}, those of the result", dy.extents());
+    if dy.shape() != wanted {
+        let what = format!("extents {:?} instead of {wanted:?}, those of the result", dy.shape());
         return Err(Error::invalid("dy", what));
     }
     let mut order: Vec<isize> = vec![0];
@@ -66,7 +66,7 @@ fn slopes<T: SoftmaxElement>(
     spec: GridSample,
 ) -> Result<Tensor<T::Wide>> {
     let (rank, wide) = (elements.len(), T::Wide::DTYPE);
-    let mut extents = grid.extents().to_vec();
+    let mut extents = grid.shape().to_vec();
     extents.insert(extents.len() - 1, spec.corners(rank));
     let views = coordinates(grid, rank)?.iter().map(|view| view.unsqueeze(-1)).collect::<Result<Vec<_>>>()?;
     let reads = views.iter().map(|view| view.operand().map(|(read, layout)| (read.into(), layout)));
@@ -108,14 +108,14 @@ impl Dnn {
         spec: GridSample,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (dy, grid, device, wide) = (dy.into(), grid.into(), &self.device, T::Wide::DTYPE);
-        let (places, inner) = sizes(elements, grid.extents()).map_err(told)?;
+        let (places, inner) = sizes(elements, grid.shape()).map_err(told)?;
         let [batch, channels, ..] = elements else { return Err(told(Error::invalid("elements", "no axes"))) };
         let (batch, channels) = (*batch, *channels);
         let dy = over(&dy, (batch, channels), places).map_err(told)?;
         let rows = inner.iter().try_fold(batch, |all, n| all.checked_mul(*n));
         let rows = rows.ok_or_else(|| told(Error::invalid("elements", format!("{elements:?} are too many"))))?;
         let (numbers, weights) = corners(self, &grid, inner, spec).map_err(told)?;
-        let mut extents = weights.extents().to_vec();
+        let mut extents = weights.shape().to_vec();
         extents.push(channels);
         let view = weights.view();
         let ((dy, dy_layout), (weights, weights_layout)) = (dy.operand()?, view.operand()?);
@@ -154,14 +154,14 @@ impl Dnn {
         spec: GridSample,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (x, grid, dy, wide) = (x.into(), grid.into(), dy.into(), T::Wide::DTYPE);
-        let (places, elements) = sizes(x.extents(), grid.extents()).map_err(told)?;
-        let [batch, channels, ..] = x.extents() else { return Err(told(Error::invalid("x", "it has no axes"))) };
+        let (places, elements) = sizes(x.shape(), grid.shape()).map_err(told)?;
+        let [batch, channels, ..] = x.shape() else { return Err(told(Error::invalid("x", "it has no axes"))) };
         let dy = over(&dy, (*batch, *channels), places).map_err(told)?;
         let rank = elements.len();
         let (numbers, _) = corners(self, &grid, elements, spec).map_err(told)?;
         let taken = rows_at(self, &x, &numbers)?;
         // What the gradient of the weight of each corner is.
-        let mut extents = numbers.extents().to_vec();
+        let mut extents = numbers.shape().to_vec();
         extents.push(*channels);
         let view = taken.reshape(&extents)?;
         let ((taken, taken_layout), (dy, dy_layout)) = (view.operand()?, dy.operand()?);

@@ -37,7 +37,7 @@ pub(in crate::libraries) mod sealed {
 fn tensor<T: Element>(buffer: Option<AnyBuffer>, layout: &Layout) -> Result<Tensor<T>, AnyBuffers> {
     let buffer = buffer.ok_or_else(AnyBuffers::default)?;
     let buffer = buffer.downcast::<T>().map_err(|buffer| -> AnyBuffers { [buffer].into_iter().collect() })?;
-    let tensor = Tensor::from_buffer(buffer, layout.extents());
+    let tensor = Tensor::from_buffer(buffer, layout.shape());
     tensor.map_err(|rejected| rejected.back.map(AnyBuffer::from).into_iter().collect())
 }
 

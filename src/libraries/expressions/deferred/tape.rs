@@ -187,7 +187,7 @@ impl<'a> Tape<'a> {
         for node in &self.recording.nodes {
             let of = |id: Id| all.get(usize::from(id)).cloned().flatten();
             let extents = match node.op {
-                Op::Input(k) => self.views.get(usize::from(k)).map(|view| view.layout().extents().to_vec()),
+                Op::Input(k) => self.views.get(usize::from(k)).map(|view| view.layout().shape().to_vec()),
                 op => {
                     let operands: Vec<Vec<usize>> = op.operands().filter_map(of).collect();
                     let slices: Vec<&[usize]> = operands.iter().map(Vec::as_slice).collect();

@@ -7,7 +7,7 @@ use std::ptr;
 /// elements from the offset on are the ones that begin at number `from` of the range.
 fn runs(layout: &Layout, start: usize, len: usize, mut f: impl FnMut(usize, isize, isize, usize)) {
     let (Some((inner, outer)), Some((stride, outer_strides))) =
-        (layout.extents().split_last(), layout.strides().split_last())
+        (layout.shape().split_last(), layout.strides().split_last())
     else {
         return f(0, layout.offset() as isize, 0, len);
     };

@@ -55,7 +55,7 @@ pub(in crate::libraries) fn in_parts(layout: &Layout, dtype: DType, part: usize)
         return Ok(layout.clone());
     }
     let strides: Vec<isize> = layout.strides().iter().map(|stride| stride.saturating_mul(2)).collect();
-    Layout::new(layout.extents(), strides, layout.offset().saturating_mul(2).saturating_add(part))
+    Layout::new(layout.shape(), strides, layout.offset().saturating_mul(2).saturating_add(part))
 }
 
 impl Program {

@@ -52,7 +52,7 @@ impl Geometry {
         let vector = vector.unwrap_or(1);
         let reach = |(at, layout): (usize, &Layout)| {
             let far = |(n, stride): (&usize, &isize)| (*n as i128 - 1) * (*stride as i128).abs();
-            let far: i128 = layout.extents().iter().zip(layout.strides()).map(far).sum();
+            let far: i128 = layout.shape().iter().zip(layout.strides()).map(far).sum();
             (far + 1) * sizes.get(at).copied().unwrap_or(1) as i128
         };
         let farthest = nest.layouts.iter().enumerate().map(reach).max().unwrap_or(0);
@@ -136,7 +136,7 @@ impl Launch<'_> {
             Argument::Aligned => self.is_aligned().into(),
             Argument::Base(operand) => self.base(operand),
             Argument::Extent(axis) => {
-                let extents = self.nest.layouts.first().map(Layout::extents).unwrap_or_default();
+                let extents = self.nest.layouts.first().map(Layout::shape).unwrap_or_default();
                 extents.get(axis).map_or(1, |n| n.div_ceil(group(axis))) as u64
             }
             Argument::Stride(operand, axis) => {
@@ -153,7 +153,7 @@ impl Launch<'_> {
 /// the same.
 fn is_grouped(v: usize, layouts: &[Layout]) -> bool {
     let grouped = |layout: &Layout| {
-        let (Some((n, _)), Some((inner, outer))) = (layout.extents().split_last(), layout.strides().split_last())
+        let (Some((n, _)), Some((inner, outer))) = (layout.shape().split_last(), layout.strides().split_last())
         else {
             return false;
         };
@@ -165,7 +165,7 @@ fn is_grouped(v: usize, layouts: &[Layout]) -> bool {
 
 fn access(layout: &Layout, vector: usize, is_memory: bool) -> Access {
     let mut next = 1isize;
-    let dense = layout.strides().iter().zip(layout.extents()).rev().all(|(stride, n)| {
+    let dense = layout.strides().iter().zip(layout.shape()).rev().all(|(stride, n)| {
         let as_expected = *stride == next;
         next = next.saturating_mul(*n as isize);
         as_expected

@@ -61,7 +61,7 @@ impl Along {
     }
 
     /// Numbers of a line before and after the Fourier transform.
-    fn extents(&self) -> (usize, usize) {
+    fn shape(&self) -> (usize, usize) {
         let half = self.length / 2 + 1;
         match self.kind {
             Kind::C2c => (self.length, self.length),
@@ -78,7 +78,7 @@ impl Along {
             let bytes = extent.checked_mul(self.lines).and_then(|all| all.checked_mul(number.bytes()));
             bytes.filter(|bytes| isize::try_from(*bytes).is_ok()).ok_or_else(overflow)
         };
-        let (from, to) = self.extents();
+        let (from, to) = self.shape();
         let behind = if self.kind == Kind::C2c { 0 } else { of(to, self.kind == Kind::R2c)? };
         Ok((of(from, self.kind != Kind::R2c)?, behind))
     }
@@ -93,7 +93,7 @@ impl Along {
             let (stride, dist) = if self.inner == 1 { (1, extent) } else { (self.lines, 1) };
             Some(Many { embed: [size(extent)?, 1, 1], stride: size(stride)?, dist: size(dist)? })
         };
-        let (from, to) = self.extents();
+        let (from, to) = self.shape();
         Some(Layouts {
             kind: self.kind,
             precision: computed,
@@ -213,7 +213,7 @@ unsafe fn trigonometric<R: FftReal>(
     let computed = computed(stored_from);
     let (number, sines) = pass.trig.number();
     let kind = number | if sines { 16 } else { 0 };
-    let (extent_before, extent_behind) = along.extents();
+    let (extent_before, extent_behind) = along.shape();
     let behind = if along.kind == Kind::C2c { first_area } else { second_area };
     let sizes = |extent: usize| -> [KernelArg; 5] {
         [along.n.into(), extent.into(), along.lines.into(), along.inner.into(), kind.into()]

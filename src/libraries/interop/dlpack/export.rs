@@ -118,7 +118,7 @@ fn managed(
     owner: Box<dyn Any + Send>,
 ) -> Dlpack {
     // A layout's extents and strides fit: they fit `isize`.
-    let extents: Vec<i64> = layout.extents().iter().map(|n| *n as i64).collect();
+    let extents: Vec<i64> = layout.shape().iter().map(|n| *n as i64).collect();
     let strides: Vec<i64> = layout.strides().iter().map(|n| *n as i64).collect();
     let tensor = abi::Tensor {
         data: std::ptr::with_exposed_provenance_mut(address as usize),

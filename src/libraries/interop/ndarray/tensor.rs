@@ -21,7 +21,7 @@ impl Device {
     /// use windlass::{Device, ndarray::array};
     /// let (device, a) = (Device::host()?, array![[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]]);
     /// let x = device.tensor_of_array(&a.t())?;
-    /// assert_eq!((x.extents(), x.layout().strides()), (&[3, 2][..], &[1, 3][..]));
+    /// assert_eq!((x.shape(), x.layout().strides()), (&[3, 2][..], &[1, 3][..]));
     /// assert_eq!(device.download_tensor_array::<_, ndarray::Ix2>(&x)?.await_result()?, a.t());
     /// # Ok(()) }
     /// ```
@@ -46,9 +46,9 @@ impl Device {
         x: impl ReadableTensor<'a, T>,
     ) -> Coming<T, D> {
         let x = x.into();
-        let dim = D::from_dimension(&IxDyn(x.extents()).into_dimension()).ok_or_else(|| {
+        let dim = D::from_dimension(&IxDyn(x.shape()).into_dimension()).ok_or_else(|| {
             let axes = D::NDIM.map_or("others".to_owned(), |n| n.to_string());
-            Error::invalid("x", format!("{:?} has {} axes, but the array {axes}", x.extents(), x.rank()))
+            Error::invalid("x", format!("{:?} has {} axes, but the array {axes}", x.shape(), x.rank()))
         })?;
         if x.layout().is_row_major() {
             return self.download_array(x.operand()?.0, dim, Order::Row);

@@ -38,7 +38,7 @@ pub(super) fn array(device: &Device, to: &mut dyn Write, x: &AnyTensorRef<'_>) -
         let dense = device.contiguous_any(x)?;
         return array(device, to, &dense.view());
     }
-    let header = Header::bytes(x.dtype(), x.extents(), by_columns && !by_rows);
+    let header = Header::bytes(x.dtype(), x.shape(), by_columns && !by_rows);
     to.write_all(&header).map_err(|e| failed("writing", &e))?;
     elements::write(device, x, to)?;
     to.flush().map_err(|e| failed("writing", &e))

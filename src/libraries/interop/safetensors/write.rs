@@ -117,7 +117,7 @@ impl<'a> SafetensorsWriter<'a> {
                 bytes.ok_or_else(|| Error::invalid("x", format!("tensor `{name}`: the size of the file overflows")))?;
             infos.push((
                 (*name).to_owned(),
-                TensorInfo { dtype: *dtype, shape: x.extents().to_vec(), data_offsets: (at, end) },
+                TensorInfo { dtype: *dtype, shape: x.shape().to_vec(), data_offsets: (at, end) },
             ));
             at = end;
         }

@@ -47,7 +47,7 @@ impl Level<'_> {
     /// The tiles of a loop of their own, if there is one.
     pub(super) fn direct_columns(&self) -> Option<Columns> {
         let (direct, [source]) = (self.direct_loop?, &self.sources[..]) else { return None };
-        let (run, len) = (direct.columns?, source.kept.extents().last().copied()?);
+        let (run, len) = (direct.columns?, source.kept.shape().last().copied()?);
         let (Some(1), [step]) = (source.kept.strides().last(), source.reduced.strides()) else { return None };
         if len < STRIP {
             return None;

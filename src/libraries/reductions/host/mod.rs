@@ -118,7 +118,7 @@ fn walked(space: &Space, strides: &[isize], dtype: DType) -> Result<Layout> {
 /// The offset of element `index` of a layout, the last axis fastest.
 fn offset_of(layout: &Layout, mut index: usize) -> isize {
     let mut offset = layout.offset() as isize;
-    for (n, stride) in layout.extents().iter().zip(layout.strides()).rev() {
+    for (n, stride) in layout.shape().iter().zip(layout.strides()).rev() {
         offset += (index % n) as isize * stride;
         index /= n;
     }
@@ -135,7 +135,7 @@ pub(super) unsafe fn run(reduce: &Reduce, inputs: &[*const u8], output: *mut u8)
     let (recipe, mut space) = (&prepared.recipe, prepared.space.clone());
     let slots = slots(&recipe.accumulators);
     let expr = &prepared.element.expr;
-    let extents = reduce.shape.extents();
+    let extents = reduce.shape.shape();
     let element = prepared.element.program().blocks(&reduce.scalars, extents);
     let mut sources = Vec::new();
     for load in element.loads() {

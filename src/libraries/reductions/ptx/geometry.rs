@@ -61,10 +61,10 @@ impl Geometry {
             extents.iter().zip(strides).map(|(n, stride)| (*n as i128 - 1).max(0) * (*stride as i128).abs()).sum()
         };
         let reach = |(k, walk): (usize, &super::super::space::Walk)| {
-            let own = far(walk.kept.extents(), walk.kept.strides()) + far(&space.reduced, &walk.reduced) + 1;
+            let own = far(walk.kept.shape(), walk.kept.strides()) + far(&space.reduced, &walk.reduced) + 1;
             own * sizes.get(k).copied().unwrap_or(1) as i128
         };
-        let output = (far(space.output.extents(), space.output.strides()) + 1) * 16;
+        let output = (far(space.output.shape(), space.output.strides()) + 1) * 16;
         let farthest = space.walks.iter().enumerate().map(reach).max().unwrap_or(0).max(output);
         let most = 1 << 30;
         Geometry {
@@ -161,7 +161,7 @@ impl Launch<'_> {
             Argument::Results => space.results as u64,
             Argument::Groups => space.groups() as u64,
             Argument::Length => space.length as u64,
-            Argument::Kept(axis) => space.output.extents().get(axis).copied().unwrap_or(1) as u64,
+            Argument::Kept(axis) => space.output.shape().get(axis).copied().unwrap_or(1) as u64,
             Argument::KeptStride(k, axis) => {
                 self.stride(k, space.walks.get(k).and_then(|walk| walk.kept.strides().get(axis)))
             }

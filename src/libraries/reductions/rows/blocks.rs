@@ -24,7 +24,7 @@ const MOST: usize = (1 << 15) - 1;
 
 /// A layout as results by elements of one, and the distance between neighbouring results, if the leading axes continue each other.
 fn by_result(layout: &Layout, lead: usize) -> Option<(Vec<usize>, Vec<isize>)> {
-    let (extents, strides) = (layout.extents(), layout.strides());
+    let (extents, strides) = (layout.shape(), layout.strides());
     let (mut all, mut step) = (1usize, 0isize);
     for (n, stride) in extents.iter().zip(strides).take(lead).rev().filter(|(n, _)| **n != 1) {
         if all == 1 {
@@ -71,7 +71,7 @@ impl Split {
             .chain([target])
             .map(|layout| by_result(layout, lead).map(|(extents, strides)| (extents, strides, layout.offset())))
             .collect();
-        let results = target.extents().iter().take(lead).product();
+        let results = target.shape().iter().take(lead).product();
         // All axes behind the first one that is reduced are.
         let row = 1u64.checked_shl((target.rank() - lead) as u32)?.wrapping_sub(1);
         (row > 0 && shape.axes.checked_shr(lead as u32) == Some(row)).then_some(())?;
@@ -114,7 +114,7 @@ impl Part {
                 Some(finish) => of_exponential(dtype, &finish.0.expr, &map.formula.0.expr)?,
                 None => None,
             };
-            let extents = part.extents().to_vec();
+            let extents = part.shape().to_vec();
             let (dense, most) = (Layout::row_major(&extents)?, part.output.broadcast(&extents)?);
             let distance = exponentials::distance(dtype)?;
             let shapes =

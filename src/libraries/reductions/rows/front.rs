@@ -31,7 +31,7 @@ fn tensor<T: Element>(
     layout: &Layout,
 ) -> Option<Tensor<T>> {
     let buffer: DeviceBuffer<T> = buffers.next()?.downcast().ok()?;
-    Tensor::from_buffer(buffer, layout.extents()).ok()
+    Tensor::from_buffer(buffer, layout.shape()).ok()
 }
 
 fn lost() -> Error {
@@ -79,7 +79,7 @@ pub(in crate::libraries) fn submit<T: Element, S: Element>(
         let view = results.view();
         let (read, layout) = view.operand()?;
         let mut operands: Vec<Read<'_>> = all().cloned().collect();
-        operands.push((read.into(), layout.broadcast(target.extents()).map_err(Reduce::refused)?));
+        operands.push((read.into(), layout.broadcast(target.shape()).map_err(Reduce::refused)?));
         let buffers = [elements.into()].into_iter().collect();
         submit_map(device, formula, &operands, (buffers, vec![target.clone()]), false)
     };

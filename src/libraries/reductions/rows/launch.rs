@@ -160,7 +160,7 @@ pub(super) fn enqueue(rows: &Rows, queue: &mut Enqueue<'_, Rows>) -> Result<()> 
         Argument::Length => space.length as u64,
         Argument::Groups => groups as u64,
         Argument::Together => together as u64,
-        Argument::Kept(axis) => space.output.extents().get(axis).copied().unwrap_or(1) as u64,
+        Argument::Kept(axis) => space.output.shape().get(axis).copied().unwrap_or(1) as u64,
         Argument::KeptStride(k, axis) => {
             space.walks.get(k).map_or(0, |walk| stride(walk.kept.strides(), axis, size(k)))
         }

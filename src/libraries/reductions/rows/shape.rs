@@ -36,7 +36,7 @@ impl Plan {
         let types = || formula.inputs().iter().take(read.len()).copied();
         let plain = types().all(|dtype| is_plain(dtype) || complex(dtype)) && formula.output_types().all(is_plain);
         let placeless = element.positions().is_empty() && formula.positions().is_empty();
-        let alike = read.iter().all(|layout| layout.extents() == target.extents());
+        let alike = read.iter().all(|layout| layout.shape() == target.shape());
         let counted = matches!(reduce.kind, ReductionKind::ArgMin | ReductionKind::ArgMax);
         let kind = !counted && formula.outputs().len() == 1;
         if !(counts && plain && placeless && alike && kind && element.axes() == 0 && formula.axes() == 0) {

@@ -125,7 +125,7 @@ fn softmax<T: SoftmaxElement>(
     logarithm: bool,
 ) -> Result<PendingDispatch<Tensor<T>>> {
     let name = if logarithm { "log_softmax" } else { "softmax" };
-    check_axis(axis, layout.extents().len()).map_err(|error| error.in_op(name, "expressions"))?;
+    check_axis(axis, layout.shape().len()).map_err(|error| error.in_op(name, "expressions"))?;
     let kind = ReductionKind::Exponentials;
     let finish = Some(finish::<T>(logarithm));
     let call = Call { kind, less: 0, axes: &Keep(axis), formula: itself::<T>(), finish };

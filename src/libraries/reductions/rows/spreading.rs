@@ -40,7 +40,7 @@ impl Spreading {
         if let Some(known) = latest.filter(|own| is_it(own)) {
             return Ok(known);
         }
-        let extents = reduce.extents();
+        let extents = reduce.shape();
         let target = Layout::row_major(extents)?;
         let mut inputs = reduce.inputs.clone();
         for layout in more.iter().copied().chain([&reduce.output]) {
@@ -84,7 +84,7 @@ impl Spreading {
 fn admit(reduce: &Shape, map: &MapShape, read: usize) -> Result<()> {
     let same = reduce.inputs.iter().zip(&map.inputs).all(|(a, b)| a == b)
         && map.inputs.len() == read + 1
-        && reduce.output.broadcast(reduce.extents()).is_ok_and(|own| Some(&own) == map.inputs.last());
+        && reduce.output.broadcast(reduce.shape()).is_ok_and(|own| Some(&own) == map.inputs.last());
     if !same {
         return Err(Error::invalid("formula", "its inputs are not those of the reduction, and its result"));
     }

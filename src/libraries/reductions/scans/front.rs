@@ -72,7 +72,7 @@ fn operation(dtype: DType, x: Layout, along: Along, kind: ReductionKind) -> Resu
         if along.axis < 0 { rank.checked_sub(along.axis.unsigned_abs()) } else { Some(along.axis.unsigned_abs()) };
     let missing = || Error::invalid("axis", format!("axis {}, but there are {rank} axes", along.axis));
     let axis = axis.filter(|axis| *axis < rank).ok_or_else(missing)?;
-    let layout = Layout::row_major(x.extents())?;
+    let layout = Layout::row_major(x.shape())?;
     let turned = |layout: &Layout| if along.reverse { layout.flip(axis as isize) } else { Ok(layout.clone()) };
     let (x, output) = (turned(&x)?, turned(&layout)?);
     Ok((Scan { kind, dtype, exclusive: along.exclusive, axis, x, output }, layout))

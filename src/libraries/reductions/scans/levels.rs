@@ -24,10 +24,10 @@ fn missing() -> Error {
 
 impl Level {
     fn new(target: &Layout, x: &Layout, axis: usize) -> Result<Self> {
-        let len = x.extents().get(axis).copied().ok_or_else(missing)?;
+        let len = x.shape().get(axis).copied().ok_or_else(missing)?;
         let chunks = len.div_ceil(CHUNK);
         let along = |layout: &Layout| layout.strides().get(axis).copied().unwrap_or(0);
-        let mut extents = x.extents().to_vec();
+        let mut extents = x.shape().to_vec();
         extents.get_mut(axis).into_iter().for_each(|n| *n = chunks);
         let of_chunks = |layout: &Layout| {
             let mut strides = layout.strides().to_vec();
@@ -65,7 +65,7 @@ fn totals(extents: &[usize], axis: usize) -> Result<Layout> {
 /// The elements as parts: of complex ones the parts are along one more axis. The stride of an axis of one element, which may be any
 /// number, becomes 0.
 pub(super) fn parts(layout: &Layout, is_complex: bool) -> Result<Layout> {
-    let mut extents = layout.extents().to_vec();
+    let mut extents = layout.shape().to_vec();
     let own = extents.iter().zip(layout.strides()).map(|(n, stride)| if *n == 1 { 0 } else { *stride });
     if !is_complex {
         return Layout::new(&extents, own.collect::<Vec<_>>(), layout.offset());
@@ -90,7 +90,7 @@ pub(super) fn levels(scan: &Scan) -> Result<Vec<Level>> {
         if chunks <= 1 {
             return Ok(levels);
         }
-        let mut extents = x.extents().to_vec();
+        let mut extents = x.shape().to_vec();
         extents.get_mut(scan.axis).into_iter().for_each(|n| *n = chunks);
         x = totals(&extents, scan.axis)?;
         target = x.clone();

@@ -52,8 +52,8 @@ impl TensorRoutine for Scan {
         if self.axis >= self.x.rank() {
             return Err(Error::invalid("axis", format!("axis {}, but there are {} axes", self.axis, self.x.rank())));
         }
-        if self.output.extents() != self.x.extents() {
-            let what = format!("extents {:?}, but the result has {:?}", self.output.extents(), self.x.extents());
+        if self.output.shape() != self.x.shape() {
+            let what = format!("extents {:?}, but the result has {:?}", self.output.shape(), self.x.shape());
             return Err(Error::invalid("output", what));
         }
         self.output.check_distinct("output")

@@ -45,8 +45,8 @@ fn loops(op: &Contraction) -> (Vec<Loop>, Vec<Loop>) {
         };
         (*n, sides.each_ref().map(step))
     };
-    let outer = c.modes.iter().zip(c.layout.extents()).map(|(mode, n)| of(mode, n)).collect();
-    let inner = a.modes.iter().zip(a.layout.extents()).filter(|(mode, _)| !c.modes.contains(mode));
+    let outer = c.modes.iter().zip(c.layout.shape()).map(|(mode, n)| of(mode, n)).collect();
+    let inner = a.modes.iter().zip(a.layout.shape()).filter(|(mode, _)| !c.modes.contains(mode));
     (outer, inner.map(|(mode, n)| of(mode, n)).collect())
 }
 

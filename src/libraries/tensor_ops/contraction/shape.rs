@@ -75,7 +75,7 @@ impl Shape {
             if !Shape::takes(&side.layout) {
                 return refused(format!("{:?}: a contraction has elements, and strides above 0", side.layout));
             }
-            for (k, (mode, n)) in side.modes.iter().zip(side.layout.extents()).enumerate() {
+            for (k, (mode, n)) in side.modes.iter().zip(side.layout.shape()).enumerate() {
                 if side.modes.iter().take(k).any(|other| other == mode) {
                     return refused(format!("mode {mode} is there twice"));
                 }
@@ -97,7 +97,7 @@ impl Shape {
     /// Products of elements.
     pub(super) fn products(&self) -> u64 {
         let [a, b, _] = &self.sides;
-        let more = b.modes.iter().zip(b.layout.extents()).filter(|(mode, _)| !a.modes.contains(mode));
+        let more = b.modes.iter().zip(b.layout.shape()).filter(|(mode, _)| !a.modes.contains(mode));
         more.fold(a.layout.len() as u64, |all, (_, n)| all.saturating_mul(*n as u64))
     }
 }

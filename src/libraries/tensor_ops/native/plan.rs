@@ -94,7 +94,7 @@ impl Key {
     ) -> Result<(), Refusal> {
         for ((side, tensor), alignment) in self.shape.sides.iter().zip(&mut raw.tensors).zip(self.alignments) {
             // No layout has more elements than an `isize` can count.
-            let extents: Vec<i64> = side.layout.extents().iter().map(|n| *n as i64).collect();
+            let extents: Vec<i64> = side.layout.shape().iter().map(|n| *n as i64).collect();
             let strides: Vec<i64> = side.layout.strides().iter().map(|n| *n as i64).collect();
             let (modes, tensor) = (extents.len() as u32, &mut tensor.0);
             // SAFETY: the arrays have as many numbers as there are modes, and are read during the call.

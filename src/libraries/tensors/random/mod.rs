@@ -18,7 +18,7 @@ impl Rng {
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::{Device, rng::Normal};
     /// let x = Device::host()?.rng(42).draw_tensor::<f32>(Normal::standard(), [100, 3])?.await_result()?;
-    /// assert_eq!(x.extents(), [100, 3]);
+    /// assert_eq!(x.shape(), [100, 3]);
     /// # Ok(()) }
     /// ```
     pub fn draw_tensor<T: Random>(

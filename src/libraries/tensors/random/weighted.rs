@@ -15,7 +15,7 @@ fn wrong(what: impl Into<String>) -> Error {
 /// The weights on the host, checked, and how many are above zero.
 fn checked(rng: &Rng, weights: &TensorRef<'_, f64>) -> Result<(Vec<f64>, usize)> {
     if weights.rank() != 1 {
-        return Err(wrong(format!("extents {:?} are no vector", weights.extents())));
+        return Err(wrong(format!("extents {:?} are no vector", weights.shape())));
     }
     if u32::try_from(weights.len()).is_err() {
         return Err(wrong(format!("{}, but a u32 counts less than 2^32", weights.len())));
@@ -140,7 +140,7 @@ impl Rng {
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
     /// let rolls = device.rng(1).multinomial(60, &device.tensor([6], [1.0; 6])?, 100)?;
-    /// assert_eq!(rolls.extents(), [100, 6]);
+    /// assert_eq!(rolls.shape(), [100, 6]);
     /// let rolls = device.download_tensor(&rolls)?.await_result()?;
     /// assert!(rolls.chunks(6).all(|of_60| of_60.iter().sum::<u32>() == 60));
     /// # Ok(()) }
@@ -192,7 +192,7 @@ impl Rng {
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let x = x.into();
         let place = if axis < 0 { axis.checked_add_unsigned(x.rank()) } else { Some(axis) };
-        let n = place.and_then(|place| x.extents().get(usize::try_from(place).ok()?));
+        let n = place.and_then(|place| x.shape().get(usize::try_from(place).ok()?));
         let what =
             || Error::invalid("axis", format!("{axis}, but there are {} axes", x.rank())).in_op("shuffled", "rng");
         let order = self.permutation(*n.ok_or_else(what)?)?.into_output();
@@ -213,7 +213,7 @@ impl Rng {
     /// let device = windlass::Device::host()?;
     /// let (mean, deviation) = (device.tensor([2, 1], [0.0f32, 100.0])?, device.tensor([3], [0.0f32, 1.0, -1.0])?);
     /// let x = device.rng(1).normal_each(&mean, &deviation)?.await_result()?;
-    /// assert_eq!((x.extents(), device.item(x.slice((1, 0))?)?), (&[2, 3][..], 100.0));
+    /// assert_eq!((x.shape(), device.item(x.slice((1, 0))?)?), (&[2, 3][..], 100.0));
     /// assert!(device.item(x.slice((0, 2))?)?.is_nan());
     /// # Ok(()) }
     /// ```
@@ -226,7 +226,7 @@ impl Rng {
         Normal: Distribution<T>,
     {
         let (mean, deviation) = (mean.into(), deviation.into());
-        let extents = Layout::broadcast_extents(&[mean.extents(), deviation.extents()])?;
+        let extents = Layout::broadcast_extents(&[mean.shape(), deviation.shape()])?;
         let drawn = self.draw_tensor(Normal::standard(), extents)?.into_output();
         self.device().map((&drawn, &mean, &deviation), |(z, mean, deviation)| {
             deviation.ge(constant(0.0)).select(z * deviation + mean, constant(f64::NAN))
@@ -246,7 +246,7 @@ impl Rng {
         Exponential: Distribution<T>,
     {
         let mean = mean.into();
-        let drawn = self.draw_tensor(Exponential::new(1.0), mean.extents())?.into_output();
+        let drawn = self.draw_tensor(Exponential::new(1.0), mean.shape())?.into_output();
         self.device().map((&drawn, &mean), |(x, mean)| mean.ge(constant(0.0)).select(x * mean, constant(f64::NAN)))
     }
 }

@@ -37,7 +37,7 @@ impl Columns {
     /// Those of a level, if its lines lie side by side in what is read and in what is written.
     pub(super) fn of(level: &Level) -> Option<Self> {
         let last = |k: usize| level.loops.get(k).and_then(|layout: &Layout| layout.strides().last()).copied();
-        let lines = level.loops.first()?.extents().last().copied()?;
+        let lines = level.loops.first()?.shape().last().copied()?;
         let near = last(0) == Some(1) && last(1) == Some(1) && last(3) == Some(0) && level.strides != [1, 1];
         let step = last(2)?;
         (near && lines >= LEAST).then(|| Columns { lines, tiles: lines.div_ceil(WIDE), step })

@@ -117,7 +117,7 @@ fn offsets(level: &Level, task: usize) -> [isize; 4] {
         let Some(layout) = level.loops.get(k) else { return 0 };
         let mut offset = layout.offset() as isize;
         let mut rest = task;
-        for (n, stride) in layout.extents().iter().zip(layout.strides()).rev() {
+        for (n, stride) in layout.shape().iter().zip(layout.strides()).rev() {
             offset += (rest % n) as isize * stride;
             rest /= n;
         }

@@ -43,7 +43,7 @@ fn along(layout: &Layout, axis: usize) -> isize {
 fn lines(scan: &Scan, [x, output]: [u64; 2]) -> Result<Option<Lines>> {
     let is_complex = scan.dtype.is_complex();
     let (target, source) = (parts(&scan.output, is_complex)?, parts(&scan.x, is_complex)?);
-    let len = source.extents().get(scan.axis).copied().unwrap_or(0);
+    let len = source.shape().get(scan.axis).copied().unwrap_or(0);
     let steps = [along(&target, scan.axis), along(&source, scan.axis)];
     if source.is_empty() || len < SHORTEST || steps.iter().any(|step| step.unsigned_abs() != 1) {
         return Ok(None);
@@ -51,7 +51,7 @@ fn lines(scan: &Scan, [x, output]: [u64; 2]) -> Result<Option<Lines>> {
     let others = |layout: &Layout| {
         let keep = |all: &mut dyn Iterator<Item = usize>| all.filter(|a| *a != scan.axis).collect::<Vec<usize>>();
         let axes = keep(&mut (0..layout.rank()));
-        let extents: Vec<usize> = axes.iter().filter_map(|a| layout.extents().get(*a)).copied().collect();
+        let extents: Vec<usize> = axes.iter().filter_map(|a| layout.shape().get(*a)).copied().collect();
         let strides: Vec<isize> = axes.iter().filter_map(|a| layout.strides().get(*a)).copied().collect();
         Layout::new(extents, strides, layout.offset())
     };
