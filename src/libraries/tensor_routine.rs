@@ -260,6 +260,10 @@ pub(crate) struct Checked<'r, 'w> {
     _admitted: (),
 }
 
+/// The elements of all operands: those that are read, and those that are written.
+#[cfg(feature = "host")]
+type Typed<'r, 'w, R, W> = (Vec<&'r [R]>, Vec<&'w mut [W]>);
+
 #[cfg(feature = "host")]
 impl<'r, 'w> Checked<'r, 'w> {
     /// With debug assertions the check runs once more, so that every test is one of the way that its operations came.
@@ -297,7 +301,7 @@ impl<'r, 'w> Checked<'r, 'w> {
     }
 
     /// The elements of all operands, if those that are read are of one type, and those that are written of one.
-    pub(crate) fn typed<R: Element, W: Element>(self) -> Result<(Vec<&'r [R]>, Vec<&'w mut [W]>)> {
+    pub(crate) fn typed<R: Element, W: Element>(self) -> Result<Typed<'r, 'w, R, W>> {
         let reads = self.reads.iter().map(|slice| slice.downcast()).collect::<Option<_>>().ok_or_else(missing)?;
         let writes = self.writes.into_iter().map(|slice| slice.downcast()).collect::<Option<_>>();
         Ok((reads, writes.ok_or_else(missing)?))

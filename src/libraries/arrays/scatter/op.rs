@@ -26,7 +26,7 @@ impl TensorRoutine for Put {
     type Raw = u64;
 
     fn operands(&self) -> Operands<'_> {
-        let elements = |slices: usize| slices.checked_mul(self.width).unwrap_or(usize::MAX);
+        let elements = |slices: usize| slices.saturating_mul(self.width);
         let numbers = |name| Operand::exactly(name, DType::I64, self.count);
         let updates = Operand::exactly("updates", self.dtype, elements(self.count));
         let target = Operand::exactly("x", self.dtype, elements(self.slots));

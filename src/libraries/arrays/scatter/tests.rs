@@ -5,6 +5,7 @@ use super::kernel::Key;
 use super::op::Put;
 use crate::core::element::DType;
 use crate::engines::ptx::{Area, Checks, PtxModule, Shape};
+use crate::libraries::tensor_routine::TensorRoutine;
 
 #[test]
 fn the_kernel_equals_the_host_half() {

@@ -6,6 +6,7 @@ use super::plan::steps;
 use crate::core::element::DType;
 use crate::device::tensor::Layout;
 use crate::engines::ptx::{Area, Checks, PtxModule, Shape};
+use crate::libraries::tensor_routine::TensorRoutine;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
