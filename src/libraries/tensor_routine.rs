@@ -211,6 +211,14 @@ impl<'r> Operand<'r> {
             _ => Ok(()),
         }
     }
+
+    fn check_apart(&self, span: &AnySpan, other: &Operand<'_>, at: &AnySpan) -> Result<()> {
+        if at.overlaps(span) {
+            let what = format!("it lies in the memory of `{}`", other.name);
+            return Err(Error::invalid(self.name.to_string(), what));
+        }
+        Ok(())
+    }
 }
 
 impl<'r> Operands<'r> {
@@ -218,7 +226,15 @@ impl<'r> Operands<'r> {
         reads: impl IntoIterator<Item = Operand<'r>>,
         writes: impl IntoIterator<Item = Operand<'r>>,
     ) -> Self {
-        Operands { reads: reads.into_iter().collect(), writes: writes.into_iter().collect() }
+        // Loops rather than `collect`, which makes a call for each element.
+        let mut all = Operands::default();
+        for operand in reads {
+            all.reads.push(operand);
+        }
+        for operand in writes {
+            all.writes.push(operand);
+        }
+        all
     }
 
     /// Checks number, types and lengths, and that what is written lies in the memory of no other operand.
@@ -226,13 +242,16 @@ impl<'r> Operands<'r> {
         if reads.len() != self.reads.len() || writes.len() != self.writes.len() {
             return Err(Error::invalid("operands", format!("{} read and {} written", reads.len(), writes.len())));
         }
-        let read = || self.reads.iter().zip(reads);
-        let written = || self.writes.iter().zip(writes);
-        read().chain(written()).try_for_each(|(operand, span)| operand.check(span))?;
-        for (k, (operand, span)) in written().enumerate() {
-            if let Some((other, _)) = read().chain(written().take(k)).find(|(_, other)| other.overlaps(span)) {
-                let what = format!("it lies in the memory of `{}`", other.name);
-                return Err(Error::invalid(operand.name.to_string(), what));
+        for (operand, span) in self.reads.iter().zip(reads) {
+            operand.check(span)?;
+        }
+        for (k, (operand, span)) in self.writes.iter().zip(writes).enumerate() {
+            operand.check(span)?;
+            for (other, at) in self.reads.iter().zip(reads) {
+                operand.check_apart(span, other, at)?;
+            }
+            for (other, at) in self.writes.iter().zip(writes).take(k) {
+                operand.check_apart(span, other, at)?;
             }
         }
         Ok(())

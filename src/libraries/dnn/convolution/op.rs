@@ -29,7 +29,10 @@ impl TensorRoutine for Convolve {
         let problem = &self.0;
         let ([one, other, result], names) = (problem.lens(), problem.direction.names());
         let operand = |name, len| Operand::exactly(name, problem.dtype, len);
-        let mut all = Operands::new([operand(names[0], one), operand(names[1], other)], [operand(names[2], result)]);
+        let mut all = Operands::default();
+        all.reads.push(operand(names[0], one));
+        all.reads.push(operand(names[1], other));
+        all.writes.push(operand(names[2], result));
         if problem.residual {
             all.reads.push(operand("residual", problem.count(problem.y())));
         }
