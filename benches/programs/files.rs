@@ -30,12 +30,6 @@ pub(crate) fn main() -> Result<()> {
     archive.finish()?;
     let places: Tensor<i64> = typed(Npz::open("out.npz")?.read(&device, "places")?)?;
     let sums = (device.sum(&w, All)?, device.sum(&y, All)?);
-    println!(
-        "files {:?} {} {} {:?}",
-        w.shape(),
-        device.item(&sums.0)?,
-        device.item(&sums.1)?,
-        device.to_vec(&places)?
-    );
+    println!("files {:?} {} {} {:?}", w.shape(), device.item(&sums.0)?, device.item(&sums.1)?, device.to_vec(&places)?);
     Ok(())
 }

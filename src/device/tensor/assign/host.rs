@@ -51,8 +51,7 @@ pub(crate) unsafe fn assign_raw(
     (source, from): (&[u8], &Layout),
 ) -> Result<()> {
     // The check of the operation has said so already. The copy below is sound only if it is true.
-    if !to.is_inside(len) || !from.is_inside(source.len() / size) || !to.is_distinct() || to.shape() != from.shape()
-    {
+    if !to.is_inside(len) || !from.is_inside(source.len() / size) || !to.is_distinct() || to.shape() != from.shape() {
         return Err(Error::library("internal error: unchecked layouts"));
     }
     if to.is_empty() {

@@ -58,8 +58,7 @@ impl Dnn {
         let told = |error: Error| error.in_op("embedding_gradient", "dnn");
         let (dy, indices, device) = (dy.into(), indices.into(), &self.device);
         let Some((width, places)) = dy.shape().split_last().filter(|(_, places)| *places == indices.shape()) else {
-            let what =
-                format!("extents {:?} where {:?} and those of a row are needed", dy.shape(), indices.shape());
+            let what = format!("extents {:?} where {:?} and those of a row are needed", dy.shape(), indices.shape());
             return Err(told(Error::invalid("dy", what)));
         };
         if let Some(padding) = padding.filter(|padding| *padding >= rows) {

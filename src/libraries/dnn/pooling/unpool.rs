@@ -74,8 +74,7 @@ impl Dnn {
         let told = |error: Error| error.in_op("max_unpool_gradient", "dnn");
         let (dy, places, device) = (dy.into(), places.into(), &self.device);
         let outer = dy.rank().checked_sub(axes).and_then(|outer| dy.shape().get(..outer));
-        let Some(outer) = outer.filter(|outer| places.rank() == dy.rank() && places.shape().starts_with(outer))
-        else {
+        let Some(outer) = outer.filter(|outer| places.rank() == dy.rank() && places.shape().starts_with(outer)) else {
             let what = format!(
                 "extents {:?}, of which the last {axes} may differ from those of dy, {:?}",
                 places.shape(),

@@ -153,8 +153,7 @@ impl Launch<'_> {
 /// the same.
 fn is_grouped(v: usize, layouts: &[Layout]) -> bool {
     let grouped = |layout: &Layout| {
-        let (Some((n, _)), Some((inner, outer))) = (layout.shape().split_last(), layout.strides().split_last())
-        else {
+        let (Some((n, _)), Some((inner, outer))) = (layout.shape().split_last(), layout.strides().split_last()) else {
             return false;
         };
         let whole = layout.rank() == 1 || n % v == 0;
