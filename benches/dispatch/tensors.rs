@@ -13,8 +13,10 @@ use windlass::{Device, Tensor};
 
 type Made<'d> = Box<dyn FnMut() -> u128 + 'd>;
 
-/// A row by its name, and what makes it.
-pub(crate) const ROWS: &[(&str, fn(&Device) -> Made<'_>)] = &[
+/// A row by its name, and what makes its call on a device.
+type Named = (&'static str, fn(&Device) -> Made<'_>);
+
+pub(crate) const ROWS: &[Named] = &[
     ("dot of 1024 into a buffer, chained", dot),
     ("axpy of 1024, chained", axpy),
     ("gemm of 64^3 of tensors, chained", gemm),

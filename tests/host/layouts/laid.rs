@@ -4,8 +4,11 @@ use windlass::blas::{Vector, VectorMut};
 use windlass::tensor::{AxisSlice, Layout};
 use windlass::{Complex, Device, DeviceBuffer, Error, In, Order, Result, Tensor};
 
+/// A name, and the layout of operands of some extents.
+type Laying = (&'static str, fn(&[usize]) -> Layout);
+
 /// The layouts by their names. Each is made of a larger one by views, so that it lies in its memory.
-pub(super) const LAYINGS: [(&str, fn(&[usize]) -> Layout); 7] = [
+pub(super) const LAYINGS: [Laying; 7] = [
     ("row-major", |extents| Layout::row_major(extents).unwrap()),
     ("column-major", |extents| Layout::column_major(extents).unwrap()),
     // The last two axes of wider rows, swapped.

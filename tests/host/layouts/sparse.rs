@@ -11,7 +11,7 @@ const COPY: &str = "`contiguous` makes a copy";
 
 /// An element of the sparse matrix.
 fn element(i: usize, j: usize) -> Option<f64> {
-    (i + j).is_multiple_of(2).then(|| 1.0 + i as f64 + 2.0 * j as f64)
+    (i + j).is_multiple_of(2).then_some(1.0 + i as f64 + 2.0 * j as f64)
 }
 
 fn matrix(device: &Device, rows: usize, cols: usize) -> Result<Csr<f64, i32>> {
