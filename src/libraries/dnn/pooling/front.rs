@@ -88,8 +88,8 @@ impl Dnn {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for settings that do not fit the axes, a window that spans more than an axis with its padding, a
-    /// type that is not pooled; a stale tensor, or one of another device; [`Error::OutOfMemory`].
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for settings that do not fit the axes, a window that spans more than an axis with its padding, a
+    /// type that is not pooled; a stale tensor, or one of another device; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn max_pool<'a, T: Element>(
         &self,
         x: impl ReadableTensor<'a, T>,
@@ -144,7 +144,7 @@ impl Dnn {
     /// ```
     ///
     /// # Errors
-    /// As [`max_pool`](Self::max_pool); [`Error::InvalidArgument`] if the extents of `dy` or `places` are not those of the windows.
+    /// As [`max_pool`](Self::max_pool); [`Error::InvalidArgument`](crate::Error::InvalidArgument) if the extents of `dy` or `places` are not those of the windows.
     pub fn max_pool_gradient<'a, 'p, T: Element>(
         &self,
         dy: impl ReadableTensor<'a, T>,
