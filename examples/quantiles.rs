@@ -40,8 +40,8 @@ fn main() -> Result<()> {
     println!("on {}: {} measurements, {} missing", device.name(), measured.len(), all.len() - measured.len());
 
     let (counts, edges) = device.histogram(&measured, 16, Some([-4.0, 4.0]))?;
-    let counts = device.download_tensor(&counts.await_result()?)?.await_result()?;
-    let edges = device.download_tensor(&edges)?.await_result()?;
+    let counts = device.download(&counts.await_result()?)?.await_result()?;
+    let edges = device.download(&edges)?.await_result()?;
     let most = counts.iter().max().copied().unwrap_or(1).max(1);
     for (count, edge) in counts.iter().zip(&edges) {
         println!("{edge:5.1} {count:6} {}", "#".repeat((60 * count / most) as usize));
@@ -49,7 +49,7 @@ fn main() -> Result<()> {
 
     let q = [0.25, 0.5, 0.75];
     let quartiles = device.quantile(&measured, &q, 0, Method::Linear)?.await_result()?;
-    let quartiles = device.download_tensor(&quartiles)?.await_result()?;
+    let quartiles = device.download(&quartiles)?.await_result()?;
     println!("quartiles {quartiles:.3?}");
 
     // Far out: more than three times the distance between the quartiles beside them.

@@ -1,8 +1,8 @@
 //! The libraries: one folder for each, with its front, its specifications, its operations for both engines, its native
 //! calls and its caches. The highest floor: it may use every other, and none may use it.
 //!
-//! `kernel` builds our own kernels. `routine` has what the routines of several libraries share, `tensor_routine` those over tensors, `setters` and
-//! `flags` what their specifications share.
+//! `kernel` builds our own kernels, `operands` reads the layouts of tensors as vectors and matrices. `routine` has what the routines of
+//! several libraries share, `tensor_routine` those over tensors, `setters` and `flags` what their specifications share.
 //!
 //! The list at the end is all that a library needs outside of its folder. CONTRIBUTING.md, "Adding a library",
 //! describes the steps. A folder is compiled if its cargo feature is selected; in it, the halves of its operations are
@@ -45,6 +45,8 @@ mod kernel;
 pub mod moves;
 #[cfg(feature = "nvrtc")]
 pub mod nvrtc;
+#[cfg(feature = "blas")]
+mod operands;
 #[cfg(test)]
 #[cfg(all(feature = "host", feature = "blas", feature = "fft", target_os = "linux"))]
 mod program_files;

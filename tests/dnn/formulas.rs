@@ -37,7 +37,7 @@ pub(crate) fn check(
         let mut elements = x.elements.clone();
         elements[k] += h;
         let x = host.tensor(extents, elements).unwrap();
-        host.download_tensor(&f(host, &x.view()).unwrap()).unwrap()
+        host.download(&f(host, &x.view()).unwrap()).unwrap()
     };
     let h = 1e-5;
     // All are submitted before the first is waited for.

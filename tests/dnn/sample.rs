@@ -122,7 +122,7 @@ pub(crate) fn typed<T: Element>(x: &AnyTensor) -> TensorRef<'_, T> {
 }
 
 pub(crate) fn read<T: Element>(device: &Device, x: &Tensor<T>) -> Vec<T> {
-    device.download_tensor(x).unwrap().await_result().unwrap()
+    device.download(x).unwrap().await_result().unwrap()
 }
 
 /// That two lists of numbers are the same, NaN for NaN.

@@ -11,7 +11,7 @@ fn filled(device: &Device, extents: &[usize], size: f32) -> Tensor<f32> {
 }
 
 fn bits(device: &Device, of: &Tensor<f32>) -> Vec<u32> {
-    let all: Vec<f32> = device.download_tensor(of).unwrap().await_result().unwrap();
+    let all: Vec<f32> = device.download(of).unwrap().await_result().unwrap();
     all.iter().map(|x| x.to_bits()).collect()
 }
 

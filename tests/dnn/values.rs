@@ -5,7 +5,7 @@ use windlass::dnn::*;
 use windlass::{Device, Element, Error, Tensor};
 
 fn down<T: Element>(device: &Device, x: &Tensor<T>) -> Vec<T> {
-    device.download_tensor(x).unwrap().await_result().unwrap()
+    device.download(x).unwrap().await_result().unwrap()
 }
 
 fn told<O>(failed: Result<O, impl Into<Error>>) -> String {

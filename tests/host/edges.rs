@@ -63,7 +63,7 @@ trait Answer {
 
 impl<T: Element> Answer for Tensor<T> {
     fn bytes(self, device: &Device) -> Bytes {
-        bytemuck::cast_slice(&device.download_tensor(&self).unwrap().await_result().unwrap()).to_vec()
+        bytemuck::cast_slice(&device.download(&self).unwrap().await_result().unwrap()).to_vec()
     }
 }
 

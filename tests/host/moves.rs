@@ -6,7 +6,7 @@ use windlass::tensor::AxisSlice;
 use windlass::{Device, Element, Error, Tensor, f16};
 
 fn read<T: Element>(device: &Device, x: &Tensor<T>) -> Vec<T> {
-    device.download_tensor(x).unwrap().await_result().unwrap()
+    device.download(x).unwrap().await_result().unwrap()
 }
 
 fn reason(error: impl Into<Error>) -> String {

@@ -73,7 +73,7 @@ fn a_tensor_of_an_array_has_its_elements_and_comes_back_from_any_view() {
             let (array, what) = odd(rng);
             let x = device.tensor_of_array(&array).unwrap();
             assert_eq!(x.shape(), array.shape(), "{what}");
-            let read = device.download_tensor(&x).unwrap().await_result().unwrap();
+            let read = device.download(&x).unwrap().await_result().unwrap();
             assert_eq!(read, listed(&array, Order::Row), "{what}");
             let back: ArrayD<i32> = device.download_tensor_array(&x).unwrap().await_result().unwrap();
             assert_eq!(back, array, "{what}");

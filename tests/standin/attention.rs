@@ -16,7 +16,7 @@ fn up_to(device: &Device, places: usize) -> Tensor<f16> {
 }
 
 fn down(device: &Device, x: &Tensor<f16>) -> Vec<f32> {
-    device.download_tensor(x).unwrap().await_result().unwrap().into_iter().map(f16::to_f32).collect()
+    device.download(x).unwrap().await_result().unwrap().into_iter().map(f16::to_f32).collect()
 }
 
 /// Where a weight of 0 is multiplied with what lies behind the lengths, there are zeros.
@@ -104,7 +104,7 @@ fn sums_without_a_key_are_those_of_the_sink() {
     let sums = |spec: &Attention<'_, f16>| {
         let (o, sums) = device.dnn().attend_training(spec, &q, &k, &k).unwrap().await_result().unwrap();
         assert_eq!(down(&device, &o), [0.0; 96]);
-        device.download_tensor(&sums).unwrap().await_result().unwrap()
+        device.download(&sums).unwrap().await_result().unwrap()
     };
     let spec = Attention::new().sink(&sink);
     assert_eq!(sums(&spec), [0.5, 0.5, 0.5, -1.0, -1.0, -1.0].repeat(2));

@@ -74,7 +74,7 @@ fn run() -> Result<(), Box<dyn Error>> {
 
     let host = Device::host()?;
     let there = net.to(&device, &host)?.read(&host, &up(&host, &test)?.0)?;
-    let (one, other) = (device.download_tensor(&read)?.await_result()?, host.download_tensor(&there)?.await_result()?);
+    let (one, other) = (device.download(&read)?.await_result()?, host.download(&there)?.await_result()?);
     if one != other {
         return Err("the device and the CPU read different digits".into());
     }

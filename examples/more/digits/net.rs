@@ -73,7 +73,7 @@ impl Layer {
 
     fn to(&self, from: &Device, to: &Device) -> Result<Self> {
         let moved = |parameter: &Parameter| {
-            let all = from.download_tensor(&parameter.value)?.await_result()?;
+            let all = from.download(&parameter.value)?.await_result()?;
             Parameter::new(to, to.tensor(parameter.value.shape(), all)?)
         };
         Ok(Layer { conv: self.conv.clone(), w: moved(&self.w)?, b: moved(&self.b)? })

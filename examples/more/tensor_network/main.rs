@@ -105,7 +105,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     }
     let amplitudes = amplitudes.ok_or("there is no path")?;
     let probabilities: Vec<f64> =
-        device.download_tensor(&amplitudes)?.await_result()?.into_iter().map(|x| x.norm_sqr()).collect();
+        device.download(&amplitudes)?.await_result()?.into_iter().map(|x| x.norm_sqr()).collect();
     let total: f64 = probabilities.iter().sum();
     if (total - 1.0).abs() > 1e-10 {
         return Err(format!("the probabilities sum to {total}").into());

@@ -27,10 +27,10 @@ impl Device {
     }
 
     /// Copies a buffer, a part of one, or a tensor (the last axis the fastest) to the host, after all operations submitted on it so
-    /// far, and waits for it: [`download`](Self::download) or [`download_tensor`](Self::download_tensor), and its wait in one call.
+    /// far, and waits for it: [`download`](Self::download) and its wait in one call.
     ///
     /// # Errors
-    /// As these. Also the failure of an earlier operation that the contents depend on
+    /// As there. Also the failure of an earlier operation that the contents depend on
     /// ([`Error::Upstream`](crate::Error::Upstream)).
     ///
     /// ```
@@ -43,6 +43,6 @@ impl Device {
     /// # Ok(()) }
     /// ```
     pub fn to_vec<'a, T: Element>(&self, source: impl ReadableTensor<'a, T>) -> Result<Vec<T>> {
-        self.download_tensor(source)?.await_result()
+        self.download(source)?.await_result()
     }
 }

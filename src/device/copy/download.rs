@@ -1,12 +1,13 @@
 //! Device to host.
 
-use crate::core::buffer::{In, Readable};
+use crate::core::buffer::In;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::core::op::raw::Landed;
 use crate::core::op::{Cost, OperandNames, Output, Spans, Verdict, Wire};
 use crate::device::Device;
+use crate::device::tensor::ReadableTensor;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{HostOf, Op, Slices, SlicesMut};
 use std::marker::PhantomData;
@@ -143,10 +144,11 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
 }
 
 impl Device {
-    /// Copies a buffer (or a range of one) to the host.
+    /// Copies a tensor, a buffer or a part of one to the host: its elements in order, the last axis the fastest. If they do not lie so
+    /// in memory, the device brings them into that order first, in memory of its own ([`contiguous`](Self::contiguous)).
     ///
     /// The result is a new `Vec`; [`await_result_into`](PendingDispatch::await_result_into) fills a slice instead. It
-    /// has the contents of the buffer after all operations submitted before this call; operations submitted later do
+    /// has the contents after all operations submitted before this call; operations submitted later do
     /// not affect it.
     ///
     /// # Errors
@@ -154,8 +156,16 @@ impl Device {
     /// staging limit is too small: all of the staging memory is reserved before the first byte is copied. This call
     /// waits for staging memory that other transfers in flight use, but not for results that the program has not
     /// fetched.
-    pub fn download<'a, T: Element>(&self, source: impl Readable<'a, T>) -> Result<PendingDispatch<Vec<T>, Verdict>> {
-        self.download_as(source.into(), Flat)
+    pub fn download<'a, T: Element>(
+        &self,
+        source: impl ReadableTensor<'a, T>,
+    ) -> Result<PendingDispatch<Vec<T>, Verdict>> {
+        let source = source.into();
+        if source.layout().is_row_major() {
+            return self.download_as(source.operand()?.0, Flat);
+        }
+        let dense = self.contiguous(&source)?.into_output();
+        self.download_as(dense.buffer().as_in(), Flat)
     }
 
     /// As [`download`](Self::download), with the result in another form.

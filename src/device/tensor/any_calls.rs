@@ -112,14 +112,14 @@ impl Device {
         })
     }
 
-    /// The bytes of the elements, the last axis fastest: as [`download_tensor`](Self::download_tensor). Waits.
+    /// The bytes of the elements, the last axis fastest: as [`download`](Self::download). Waits.
     ///
     /// # Errors
     /// As there, and the failure of what makes the tensor.
     pub fn bytes_any<'a>(&self, x: impl Into<AnyTensorRef<'a>>) -> Result<Vec<u8>> {
         let x = x.into();
         by_size!(x.dtype(), |T| {
-            let elements = self.download_tensor(sized::<T>(&x)?)?.await_result()?;
+            let elements = self.download(sized::<T>(&x)?)?.await_result()?;
             Ok(bytemuck::cast_slice(&elements).to_vec())
         })
     }

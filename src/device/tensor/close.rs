@@ -12,7 +12,7 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the extents do not broadcast; else as
-    /// [`download_tensor`](Self::download_tensor), and the failure of what makes them.
+    /// [`download`](Self::download), and the failure of what makes them.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -31,7 +31,7 @@ impl Device {
     ) -> Result<bool> {
         let (a, b) = (a.into(), b.into());
         let common = Layout::broadcast_extents(&[a.shape(), b.shape()])?;
-        let (a, b) = (self.download_tensor(a.broadcast(&common)?)?, self.download_tensor(b.broadcast(&common)?)?);
+        let (a, b) = (self.download(a.broadcast(&common)?)?, self.download(b.broadcast(&common)?)?);
         let (a, b) = (a.await_result()?, b.await_result()?);
         let (a, b) = (bytemuck::cast_slice(&a), bytemuck::cast_slice(&b));
         Ok(all((T::DTYPE, a), (T::DTYPE, b), rtol, atol))

@@ -111,6 +111,13 @@ impl<T: Element> From<PendingDispatch<Tensor<T>>> for Part<T> {
     }
 }
 
+/// A vector of all elements, to be written.
+impl<T: Element> From<PendingDispatch<DeviceBuffer<T>>> for Part<T> {
+    fn from(pending: PendingDispatch<DeviceBuffer<T>>) -> Self {
+        pending.into_output().into()
+    }
+}
+
 macro_rules! readable { ($($t:ident),*) => { $(
     impl<'a, T: Element> sealed::ReadableTensor<'a, T> for &'a PendingDispatch<$t<T>> {}
     impl<'a, T: Element> ReadableTensor<'a, T> for &'a PendingDispatch<$t<T>> {}
@@ -119,5 +126,8 @@ macro_rules! readable { ($($t:ident),*) => { $(
 )* } }
 readable!(Tensor, DeviceBuffer);
 
-impl<T: Element> sealed::WritableTensor<T> for PendingDispatch<Tensor<T>> {}
-impl<T: Element> WritableTensor<T> for PendingDispatch<Tensor<T>> {}
+macro_rules! writable { ($($t:ident),*) => { $(
+    impl<T: Element> sealed::WritableTensor<T> for PendingDispatch<$t<T>> {}
+    impl<T: Element> WritableTensor<T> for PendingDispatch<$t<T>> {}
+)* } }
+writable!(Tensor, DeviceBuffer);

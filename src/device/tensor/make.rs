@@ -1,11 +1,9 @@
-//! New tensors, and tensors read back.
+//! New tensors, and the value of one element.
 
 use super::layout::Layout;
 use super::{ReadableTensor, Tensor};
-use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
-use crate::core::op::Verdict;
 use crate::device::Device;
 use crate::device::copy::Uploadable;
 
@@ -67,23 +65,6 @@ impl Device {
         Ok(self.fill_part(self.uninit_tensor(extents)?, value)?.into_output())
     }
 
-    /// Copies the elements of a view to the host, the last axis the fastest. If they do not lie so in the buffer, the device
-    /// brings them into that order first, in memory of its own ([`contiguous`](Self::contiguous)).
-    ///
-    /// # Errors
-    /// As [`download`](Self::download) and [`contiguous`](Self::contiguous).
-    pub fn download_tensor<'a, T: Element>(
-        &self,
-        x: impl ReadableTensor<'a, T>,
-    ) -> Result<PendingDispatch<Vec<T>, Verdict>> {
-        let x = x.into();
-        if x.layout().is_row_major() {
-            return self.download(x.operand()?.0);
-        }
-        let dense = self.contiguous(&x)?.into_output();
-        self.download(dense.buffer())
-    }
-
     /// The value of a tensor of one element, of any rank: waits for it.
     ///
     /// # Errors
@@ -103,6 +84,6 @@ impl Device {
         if x.len() != 1 {
             return Err(several());
         }
-        self.download_tensor(&x)?.await_result()?.first().copied().ok_or_else(several)
+        self.download(&x)?.await_result()?.first().copied().ok_or_else(several)
     }
 }

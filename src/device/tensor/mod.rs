@@ -10,7 +10,7 @@
 //! - A tensor knows no engine beyond what its buffer knows. Order, generations and memory are the buffer's.
 //! - Elements are moved by one operation, `assign/`: copies between strided views, fills, `contiguous`.
 //! - `any.rs`: tensors and views whose element type is known at run time, `any_calls.rs` the calls that take them.
-//! - `make.rs`: new tensors, and tensors read back. `show.rs`: printed. `close.rs`: compared. `operand.rs`: as operands of
+//! - `make.rs`: new tensors. `show.rs`: printed. `close.rs`: compared. `operand.rs`: as operands of
 //!   an [`Op`](crate::Op). `in_flight.rs`: those that are still computed, as operands of calls.
 //!
 //! It stands beside the buffers and below the libraries, so that each front can take tensors.
@@ -40,7 +40,7 @@ pub(crate) use any_calls::by_size;
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) use assign::register;
 pub(crate) use layout::fused;
-pub use layout::{AxisSlice, AxisSlices, Layout};
+pub use layout::{AxisSlice, AxisSlices, IntoLayout, Layout, Lines};
 pub use operand::Strided;
 pub use part::Part;
 pub(crate) use part::Whole;

@@ -95,3 +95,10 @@ impl<T: Element> From<Tensor<T>> for Part<T> {
         Part { tensor, layout }
     }
 }
+
+/// All of it, as a vector.
+impl<T: Element> From<DeviceBuffer<T>> for Part<T> {
+    fn from(buffer: DeviceBuffer<T>) -> Self {
+        Tensor::from(buffer).into()
+    }
+}

@@ -19,11 +19,11 @@ pub(super) mod sealed {
 )]
 pub trait ReadableTensor<'a, T: Element>: Into<TensorRef<'a, T>> + sealed::ReadableTensor<'a, T> {}
 
-/// A tensor that a call writes, and gives back: a [`Tensor`], or a [`Part`] of one, or work in flight that has nothing to report.
-/// Sealed.
+/// A tensor that a call writes, and gives back: a [`Tensor`], or a [`Part`] of one, or work in flight that has nothing to report; a
+/// buffer counts as a vector. Sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no tensor that a call can write elements of `{T}` to",
-    label = "expected a `Tensor<{T}>` by value, or a part of one: `x.part(|all| ..)?`",
+    label = "expected a `Tensor<{T}>` by value, a part of one (`x.part(|all| ..)?`), or a `DeviceBuffer<{T}>` as a vector",
     note = "what is written is moved in and comes back from the wait; a view (`TensorRef`) is only read",
     note = "work in flight is moved in as it is, unless it has a verdict: then `.await_result()?` gives its tensor"
 )]
@@ -42,4 +42,4 @@ macro_rules! writable { ($($t:ty),*) => { $(
     impl<T: Element> sealed::WritableTensor<T> for $t {}
     impl<T: Element> WritableTensor<T> for $t {}
 )* } }
-writable!(Tensor<T>, Part<T>);
+writable!(Tensor<T>, Part<T>, DeviceBuffer<T>);

@@ -29,7 +29,7 @@ impl Device {
     /// is copied to the host. Waits.
     ///
     /// # Errors
-    /// As [`download_tensor`](Self::download_tensor), and the failure of what makes the tensor.
+    /// As [`download`](Self::download), and the failure of what makes the tensor.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -47,7 +47,7 @@ impl Device {
     /// The elements of a view, which are those of type `dtype`: `T` has the same size.
     pub(super) fn shown<T: Element>(&self, dtype: DType, x: &TensorRef<'_, T>) -> Result<Shown> {
         let is_long = x.len() > MOST;
-        let elements = if is_long { self.edges(x)? } else { self.download_tensor(x)?.await_result()? };
+        let elements = if is_long { self.edges(x)? } else { self.download(x)?.await_result()? };
         let numbers: Vec<Number> = elements.iter().map(|x| of_bytes(dtype, bytemuck::bytes_of(x))).collect();
         Ok(Self::text(dtype, x.shape(), &numbers, is_long))
     }
@@ -90,7 +90,7 @@ impl Device {
             let corner = small.part(|all: &Layout| all.slice(to))?;
             small = self.assign(corner, x.slice(from)?)?.into_output();
         }
-        self.download_tensor(&small)?.await_result()
+        self.download(&small)?.await_result()
     }
 }
 

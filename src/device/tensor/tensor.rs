@@ -1,5 +1,6 @@
 //! The owner.
 
+use super::layout::IntoLayout;
 use super::{Layout, TensorRef};
 use crate::core::buffer::DeviceBuffer;
 use crate::core::element::Element;
@@ -21,7 +22,7 @@ use crate::core::op::{Immediate, Output};
 /// let device = Device::best()?;
 /// let x = device.tensor([2, 3], [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
 /// let columns = x.transpose();                                   // a view
-/// assert_eq!(device.download_tensor(&columns)?.await_result()?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+/// assert_eq!(device.download(&columns)?.await_result()?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
 /// let y = device.zeros_tensor::<f32>([3, 3])?;
 /// let y = device.assign(y.part(|all| all.slice((.., 1..)))?, &columns)?.await_result()?; // y[:, 1:] = x.T
 /// assert_eq!(device.show(&y)?.to_string(), "[[0. 1. 4.]\n [0. 2. 5.]\n [0. 3. 6.]]");
@@ -98,6 +99,31 @@ impl<T: Element> Tensor<T> {
     /// [`TensorRef::try_unique`] takes the right back.
     pub fn share(self) -> TensorRef<'static, T> {
         TensorRef::shared(self.buffer.share(), self.layout)
+    }
+}
+
+/// As a tensor.
+impl<T: Element> DeviceBuffer<T> {
+    /// A tensor with any layout that lies inside of it, to read and to write; [`Tensor::into_buffer`] gives the buffer back.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the layout reaches beyond the buffer, which comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, tensor::Layout};
+    /// let device = Device::host()?;
+    /// let a = device.zeros::<f64>(12)?.with_layout(Layout::columns(3, 2).ld(4))?;
+    /// assert_eq!((a.shape(), a.into_buffer().len()), (&[3, 2][..], 12));
+    /// # Ok(()) }
+    /// ```
+    pub fn with_layout(self, layout: impl IntoLayout) -> Result<Tensor<T>, Rejected<Self>> {
+        let len = self.len();
+        let made = layout.into_layout().and_then(|layout| layout.check_inside("layout", len).map(|()| layout));
+        match made {
+            Ok(layout) => Ok(Tensor { buffer: self, layout }),
+            Err(error) => Err(Rejected::new(error, self)),
+        }
     }
 }
 

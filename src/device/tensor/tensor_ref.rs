@@ -1,7 +1,7 @@
 //! Views that are read.
 
 use super::Tensor;
-use super::layout::Layout;
+use super::layout::{IntoLayout, Layout};
 use super::views::views;
 use crate::core::buffer::{DeviceBuffer, GpuRef, In, Readable};
 use crate::core::element::Element;
@@ -18,7 +18,7 @@ use crate::core::error::Result;
 /// let device = Device::host()?;
 /// let x: TensorRef<'static, i32> = device.tensor([2, 2], [1, 2, 3, 4])?.share();
 /// let diagonal = x.diagonal(0, 0, 1)?;
-/// assert_eq!(device.download_tensor(&diagonal)?.await_result()?, [1, 4]);
+/// assert_eq!(device.download(&diagonal)?.await_result()?, [1, 4]);
 /// drop(diagonal);
 /// assert!(x.try_unique().is_ok()); // the last handle: writable again
 /// # Ok(()) }
@@ -180,6 +180,48 @@ impl<T: Element> From<GpuRef<T>> for TensorRef<'static, T> {
     fn from(shared: GpuRef<T>) -> Self {
         let layout = Layout::vector(shared.len());
         TensorRef::shared(shared, layout)
+    }
+}
+
+/// As a tensor.
+impl<T: Element> DeviceBuffer<T> {
+    /// A view of it with any layout that lies inside of it, to read.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the layout reaches beyond the buffer.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, tensor::Layout};
+    /// let device = Device::host()?;
+    /// let x = device.buffer([1, 2, 3, 4, 5, 6])?;
+    /// assert_eq!(device.to_vec(x.view(Layout::columns(2, 3))?)?, [1, 3, 5, 2, 4, 6]);
+    /// # Ok(()) }
+    /// ```
+    pub fn view(&self, layout: impl IntoLayout) -> Result<TensorRef<'_, T>> {
+        TensorRef::from_buffer(self, layout.into_layout()?)
+    }
+}
+
+/// As a tensor.
+impl<'a, T: Element> In<'a, T> {
+    /// As [`DeviceBuffer::view`], of a part.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn view(self, layout: impl IntoLayout) -> Result<TensorRef<'a, T>> {
+        TensorRef::from_buffer(self, layout.into_layout()?)
+    }
+}
+
+/// As a tensor.
+impl<T: Element> GpuRef<T> {
+    /// As [`DeviceBuffer::view`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn view(&self, layout: impl IntoLayout) -> Result<TensorRef<'_, T>> {
+        TensorRef::from_buffer(self, layout.into_layout()?)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Products of tensors by cuBLAS.
 
-use super::matrices::{Matrices, sizes, spread};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::dispatch::Submitted;
 use crate::device::tensor::{Layout, Part, ReadableTensor, Tensor, TensorRef, WritableTensor};
 use crate::libraries::blas::{Blas, Gemm, GemmElement};
 use crate::libraries::flags::{Order, Transpose};
+use crate::libraries::operands::{Matrices, sizes, spread};
 
 impl Blas {
     /// `C = alpha * A * B + beta * C` for the matrices of the last two axes ([`gemm`](Self::gemm)). The axes before are a

@@ -1,12 +1,12 @@
 //! Products of tensors by cuBLASLt.
 
-use super::matrices::{Matrices, sizes, spread};
 use crate::core::element::Element;
 use crate::core::error::{Rejected, Result};
 use crate::device::dispatch::Submitted;
 use crate::device::tensor::{Layout, ReadableTensor, Tensor, WritableTensor};
 use crate::libraries::blaslt::{BlasLt, Matmul, MatmulElement, MatmulTypes};
 use crate::libraries::flags::Order;
+use crate::libraries::operands::{Matrices, sizes, spread};
 
 impl BlasLt {
     /// `D = A * B` for the matrices of the last two axes, of any supported combination of types ([`matmul`](Self::matmul)).

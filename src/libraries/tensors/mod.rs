@@ -1,6 +1,6 @@
 //! How the fronts take tensors: where the strides allow it, the operands of a call of the front, without a copy.
 //!
-//! `matrices.rs` is the one place that reads strides as matrices. The other files, one for each front, make the front's own
+//! `operands` reads strides as vectors and matrices. The files, one for each front, make the front's own
 //! specification of what it finds, and submit that. What cannot be described so is refused with an error that names
 //! [`Device::contiguous`](crate::Device::contiguous), which makes the copy; no method here makes one.
 
@@ -12,8 +12,6 @@ mod blaslt;
 mod collective;
 #[cfg(feature = "fft")]
 mod fft;
-#[cfg(feature = "blas")]
-mod matrices;
 #[cfg(feature = "rng")]
 mod random;
 #[cfg(feature = "solver")]

@@ -1,6 +1,5 @@
 //! Tensors as the matrices of the dense solvers, which are column-major.
 
-use super::matrices::Matrices;
 use crate::core::buffer::DeviceBuffer;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
@@ -8,6 +7,7 @@ use crate::core::error::{Error, Rejected, Result};
 use crate::core::op::{Bufs, Output, Verdict};
 use crate::device::tensor::{Layout, Part, ReadableTensor, Tensor, Whole};
 use crate::libraries::flags::{Transpose, Uplo};
+use crate::libraries::operands::Matrices;
 use crate::libraries::solver::{Cholesky, Lu, Matrix, Qr, Solved, Solver, SolverElement, Structure};
 
 impl Matrix {

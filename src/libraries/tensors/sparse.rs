@@ -1,11 +1,11 @@
 //! Products of sparse matrices with tensors.
 
-use super::matrices::Matrices;
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::dispatch::Submitted;
 use crate::device::tensor::{Layout, ReadableTensor, Tensor, WritableTensor};
 use crate::libraries::blas::Scaled;
 use crate::libraries::flags::Order;
+use crate::libraries::operands::{Matrices, Vector};
 use crate::libraries::sparse::{Sparse, SparseElement, SparseIndex, SparseMatrix, Spmm, Spmv};
 
 impl Sparse {
@@ -72,8 +72,8 @@ impl Sparse {
     ) -> Submitted<Tensor<T>> {
         let (x, y, spec) = (x.into(), y.into(), spec.into());
         let operand = x.operand().and_then(|(part, layout)| {
-            vector("x", &layout)?;
-            vector("y", y.layout())?;
+            Vector::from_layout("x", &layout)?.neighbours("x")?;
+            Vector::from_layout("y", y.layout())?.neighbours("y")?;
             Ok(part)
         });
         match operand {
@@ -83,18 +83,6 @@ impl Sparse {
             }
             Err(error) => Err(Rejected::new(error.in_op("spmv", "sparse"), (y.into_tensor(),))),
         }
-    }
-}
-
-/// Whether a tensor is a vector of neighbours.
-fn vector(name: &'static str, layout: &Layout) -> Result<()> {
-    match (layout.shape(), layout.strides()) {
-        ([n], [step]) if *n <= 1 || *step == 1 => Ok(()),
-        ([_], _) => {
-            let what = "its elements are not neighbours; `contiguous` makes a copy whose are";
-            Err(Error::invalid(name, format!("{layout:?}: {what}")))
-        }
-        (extents, _) => Err(Error::invalid(name, format!("{layout:?} has {} axes, not one", extents.len()))),
     }
 }
 

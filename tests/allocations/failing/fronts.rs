@@ -48,7 +48,7 @@ fn of_buffers() -> Vec<Case> {
         case!(all, "copy", |d| { let (x, y) = (d.zeros::<u64>(n).unwrap(), d.uninit(n).unwrap()); } d.copy(&x, y));
         case!(all, "eye", |d| {} done(d.eye::<f64>([n.isqrt(); 2], 0)));
         case!(all, "download of columns", |d| { let x = d.zeros_tensor::<u64>([n / 8, 8]).unwrap(); }
-            done(d.download_tensor(x.transpose())));
+            done(d.download(x.transpose())));
         case!(all, "contiguous", |d| { let x = d.zeros_tensor::<u64>([n / 8, 8]).unwrap(); } done(d.contiguous(x.transpose())));
         case!(all, "map", |d| { let x = d.zeros_tensor::<f64>([n]).unwrap(); } done(d.map(&x, |x| x + 1.0)));
         case!(all, "sum", |d| { let x = d.zeros_tensor::<f64>([n]).unwrap(); } done(d.sum(&x, All)));

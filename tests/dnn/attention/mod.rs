@@ -45,7 +45,7 @@ fn up_with<T: Real>(device: &Device, rng: &mut Rng, numbers: &Numbers, gap: usiz
 
 /// The numbers of a tensor of f32 or f64.
 fn numbers<S: windlass::Element>(device: &Device, x: &Tensor<S>) -> Vec<f64> {
-    let all = device.download_tensor(x).unwrap().await_result().unwrap();
+    let all = device.download(x).unwrap().await_result().unwrap();
     let bytes = bytemuck::cast_slice::<S, u8>(&all);
     match size_of::<S>() {
         4 => bytes.chunks(4).map(|x| f32::from_ne_bytes(x.try_into().unwrap()).into()).collect(),

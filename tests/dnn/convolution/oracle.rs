@@ -151,7 +151,7 @@ pub(crate) fn up<T: Real>(device: &Device, rng: &mut Rng, numbers: &Numbers, ord
 
 /// What a tensor holds, in row-major order.
 pub(crate) fn down<T: Real>(device: &Device, tensor: &Tensor<T>) -> Vec<T> {
-    device.download_tensor(tensor).unwrap().await_result().unwrap()
+    device.download(tensor).unwrap().await_result().unwrap()
 }
 
 /// A convolution with all its sizes.

@@ -32,7 +32,7 @@ fn flat<T: Real>(device: &Device, rng: &mut Rng, numbers: &[f64]) -> Tensor<T> {
 }
 
 pub(crate) fn down<T: Real>(device: &Device, tensor: &Tensor<T>) -> Vec<f64> {
-    device.download_tensor(tensor).unwrap().await_result().unwrap().into_iter().map(Real::number).collect()
+    device.download(tensor).unwrap().await_result().unwrap().into_iter().map(Real::number).collect()
 }
 
 /// Poison behind the ends of the sequences.

@@ -73,7 +73,7 @@ fn nan_of_a_sequence_stays_in_it() {
         x[2] = f32::NAN;
         let x = device.tensor([3, 2, 2], x).unwrap();
         let (y, ..) = device.dnn().recur(&net, &Sequences::new(&x), &w).unwrap().await_result().unwrap();
-        let y = device.download_tensor(&y).unwrap().await_result().unwrap();
+        let y = device.download(&y).unwrap().await_result().unwrap();
         for (k, y) in y.iter().enumerate() {
             assert_eq!(y.is_nan(), k / 3 % 2 == 1, "{device:?}: {k}");
         }
@@ -92,7 +92,7 @@ fn gradients_do_not_read_results_behind_the_ends() {
         let run = |poison: f32| {
             let (made, training) = dnn.recur_training(&net, &sequences, &w).unwrap();
             let y = made.await_result().unwrap().0;
-            let mut y = device.download_tensor(&y).unwrap().await_result().unwrap();
+            let mut y = device.download(&y).unwrap().await_result().unwrap();
             for (place, y) in y.iter_mut().enumerate() {
                 if place / 6 % 2 == 0 && place / 12 >= 1 {
                     *y = poison;
@@ -101,7 +101,7 @@ fn gradients_do_not_read_results_behind_the_ends() {
             let y = device.tensor([3, 2, 6], y).unwrap();
             let made = dnn.recur_gradients(&net, &sequences, &w, &y, &dy, [None, None], training).unwrap();
             let (_, dw, ..) = made.await_result().unwrap();
-            device.download_tensor(&dw).unwrap().await_result().unwrap()
+            device.download(&dw).unwrap().await_result().unwrap()
         };
         let (whole, poisoned) = (run(0.0), run(7.0));
         assert!(whole.iter().zip(&poisoned).all(|(a, b)| (a - b).abs() <= 1e-5 * (1.0 + a.abs())), "{device:?}");
@@ -126,7 +126,7 @@ fn sequences_without_steps_keep_their_states() {
             let last = [Some(states.view()), None];
             let made = dnn.recur_gradients(&net, &sequences, &w, &y, &dy, last, training).unwrap();
             let (dx, dw, dh, _) = made.await_result().unwrap();
-            let down = |x: &Tensor<f32>| device.download_tensor(x).unwrap().await_result().unwrap();
+            let down = |x: &Tensor<f32>| device.download(x).unwrap().await_result().unwrap();
             for all in [&y, &dx, &dw] {
                 assert!(down(all).iter().all(|x| x.is_finite()), "{net:?}");
             }

@@ -110,7 +110,7 @@ fn run<T: Element>(device: &Device, function: Function, x: &[T], y: &[T]) -> Vec
     let formula = Formula::new(|(x, y): (Symbol<T>, Symbol<T>)| symbol(function, x, y)).unwrap();
     let (x, y) = (device.tensor([x.len()], x).unwrap(), device.tensor([y.len()], y).unwrap());
     let out = device.apply(&formula, (&x, &y)).unwrap().into_output();
-    device.download_tensor(&out).unwrap().await_result().unwrap()
+    device.download(&out).unwrap().await_result().unwrap()
 }
 
 /// Units in the last place of the type with so many digits, whose smallest unit is this power of two.

@@ -5,7 +5,7 @@ use windlass::expressions::Deferred;
 use windlass::{Bool, Complex, Device, Element, Error, Tensor};
 
 fn read<T: Element>(device: &Device, x: &Tensor<T>) -> Vec<T> {
-    device.download_tensor(x).unwrap().await_result().unwrap()
+    device.download(x).unwrap().await_result().unwrap()
 }
 
 #[test]

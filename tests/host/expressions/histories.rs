@@ -147,7 +147,7 @@ fn random_histories_are_what_a_sequential_model_gives() {
             let (start, calls) = (data(rng), rng.below(60));
             let operands: Vec<_> = start.iter().map(|data| up(&device, data.clone())).collect();
             for (k, pair) in history(&device, &operands, &start, calls, seed).unwrap().iter().enumerate() {
-                let got = device.download_tensor(&pair.x).unwrap().await_result().unwrap();
+                let got = device.download(&pair.x).unwrap().await_result().unwrap();
                 assert_eq!(got, pair.model, "tensor {k} after {calls} calls on {device:?}");
             }
         });
@@ -198,7 +198,7 @@ fn a_fault_in_the_middle_makes_errors_and_no_wrong_numbers() {
             let operands: Vec<_> =
                 start.iter().map(|data| Ok(device.upload(data.clone())?.into_output())).collect::<Result<_>>()?;
             for pair in history(&device, &operands, &start, calls, seed)? {
-                let got = device.download_tensor(&pair.x)?.await_result()?;
+                let got = device.download(&pair.x)?.await_result()?;
                 assert_eq!(got, pair.model, "seed {seed}, {calls} calls");
             }
             Ok(())

@@ -6,7 +6,7 @@ use windlass::tensor::{AxisSlice, Layout};
 use windlass::{Bool, Complex, Device, Element, Tensor, TensorRef, bf16, f16};
 
 fn read<T: Element>(device: &Device, x: &Tensor<T>) -> Vec<T> {
-    device.download_tensor(x).unwrap().await_result().unwrap()
+    device.download(x).unwrap().await_result().unwrap()
 }
 
 #[test]
@@ -247,10 +247,10 @@ fn the_bits_of_a_truth_value_are_the_smallest_half() {
             })
             .unwrap();
         let (bits, floor, twice) = y.await_result().unwrap();
-        let bits = device.download_tensor(&bits).unwrap().await_result().unwrap();
+        let bits = device.download(&bits).unwrap().await_result().unwrap();
         assert_eq!(bits.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), [1, 0, 1, 1]);
-        assert_eq!(device.download_tensor(&floor).unwrap().await_result().unwrap(), [f16::ZERO; 4]);
+        assert_eq!(device.download(&floor).unwrap().await_result().unwrap(), [f16::ZERO; 4]);
         let unit = 2f32.powi(-23);
-        assert_eq!(device.download_tensor(&twice).unwrap().await_result().unwrap(), [unit, 0.0, unit, unit]);
+        assert_eq!(device.download(&twice).unwrap().await_result().unwrap(), [unit, 0.0, unit, unit]);
     }
 }

@@ -32,7 +32,7 @@ fn a_replay_gives_what_the_calls_give_and_a_file_as_well() {
             let t: Vec<f32> = {
                 let (x, y) = (device.tensor([N], &x).unwrap(), device.tensor([N], &y).unwrap());
                 let t = device.map((&x, &y), |(x, y)| x * 0.75 + y.tanh() * 0.25).unwrap().into_output();
-                device.download_tensor(&t).unwrap().await_result().unwrap()
+                device.download(&t).unwrap().await_result().unwrap()
             };
             (0..N)
                 .map(|i| {

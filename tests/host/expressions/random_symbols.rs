@@ -6,7 +6,7 @@ use windlass::rng::{Bits, Generator, Normal, Stream, Uniform};
 use windlass::{Device, Element, Tensor};
 
 fn read<T: Element>(device: &Device, x: &Tensor<T>) -> Vec<T> {
-    device.download_tensor(x).unwrap().await_result().unwrap()
+    device.download(x).unwrap().await_result().unwrap()
 }
 
 #[test]

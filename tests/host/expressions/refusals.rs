@@ -138,7 +138,7 @@ fn operands_that_overlap_are_named_and_come_back() {
         // Of different elements, in one buffer, nothing overlaps.
         let below = target.part(|all| all.index(0, 0)).unwrap();
         let written = device.map_into(x.index(0, 1).unwrap(), below, |x| x + 1.0).unwrap().await_result().unwrap();
-        assert_eq!(device.download_tensor(&written).unwrap().await_result().unwrap()[..5], [2.0, 2.0, 2.0, 2.0, 1.0]);
+        assert_eq!(device.download(&written).unwrap().await_result().unwrap()[..5], [2.0, 2.0, 2.0, 2.0, 1.0]);
         drop(second);
     }
 }

@@ -176,7 +176,7 @@ fn check<T: Number>(device: &Device, op: Op, arguments: &[&[f64]], wanted: &[f64
     let expr = Expr::admit(vec![T::DTYPE; arguments.len()], vec![], nodes, vec![last]).unwrap();
     let views: Vec<_> = operands.iter().map(AnyTensor::view).collect();
     let made = device.map_any(&expr, &[], &views).unwrap().pop().unwrap().downcast::<T>().unwrap();
-    let got = device.download_tensor(&made).unwrap().await_result().unwrap();
+    let got = device.download(&made).unwrap().await_result().unwrap();
     let mut wrong = vec![];
     for (k, (got, want)) in got.iter().zip(wanted).enumerate() {
         let got = got.wide();
@@ -217,7 +217,7 @@ fn what_is_finite_and_what_is_a_number() {
         let x = device.tensor([5], [INF, -INF, NAN, 0.0, 1.5f64]).unwrap();
         let made = device.map(&x, |x| (x.isfinite(), x.isnan(), !(x.isfinite() | x.isnan()))).unwrap();
         let (finite, nan, infinite) = made.into_output();
-        let read = |x| device.download_tensor::<Bool>(x).unwrap().await_result().unwrap();
+        let read = |x| device.download::<Bool>(x).unwrap().await_result().unwrap();
         assert_eq!(read(&finite), [0, 0, 0, 1, 1].map(Bool));
         assert_eq!(read(&nan), [0, 0, 1, 0, 0].map(Bool));
         assert_eq!(read(&infinite), [1, 1, 0, 0, 0].map(Bool));

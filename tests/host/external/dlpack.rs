@@ -71,7 +71,7 @@ fn what_is_read_only_stays_so() {
         assert!(rejected.error.to_string().contains("shared_of_dlpack"));
         assert_eq!(deleted.load(Ordering::SeqCst), 0, "it came back");
         let x = device.shared_of_dlpack::<f32>(rejected.back.unwrap(), Idle).unwrap();
-        assert_eq!(device.download_tensor(&x).unwrap().await_result().unwrap(), [0.0, 1.0, 2.0]);
+        assert_eq!(device.download(&x).unwrap().await_result().unwrap(), [0.0, 1.0, 2.0]);
         let x = x.try_unique().unwrap_err();
         drop(x);
         assert!(eventually(10, || deleted.load(Ordering::SeqCst) == 1));

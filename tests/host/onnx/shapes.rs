@@ -178,7 +178,7 @@ pub(super) fn one_hot(n: &Node<'_>) -> Made {
 fn hot<T: Element>(n: &Node<'_>) -> Made {
     let indices = n.device.cast_any(n.input(0), DType::I64, Overflow::Saturate)?;
     let (depth, axis) = (n.scalar(1).unwrap() as usize, n.int("axis", -1) as isize);
-    let values = n.device.download_tensor(n.typed::<T>(2))?.await_result()?;
+    let values = n.device.download(n.typed::<T>(2))?.await_result()?;
     let hot = n.device.one_hot::<T, i64>(indices.view().downcast().unwrap(), depth, axis, [values[0], values[1]]);
     Ok(vec![hot?.into_output().into()])
 }

@@ -14,5 +14,5 @@ fn read<'a, T: windlass::Element>(
     device: &windlass::Device,
     x: impl windlass::tensor::ReadableTensor<'a, T>,
 ) -> Vec<T> {
-    device.download_tensor(x).unwrap().await_result().unwrap()
+    device.download(x).unwrap().await_result().unwrap()
 }

@@ -150,7 +150,7 @@ pub(crate) fn check<T: Value, K: Reduction<T> + std::fmt::Debug>(
         let view = TensorRef::from_buffer(&buffer, case.layout.clone()).unwrap();
         let pending = device.reduce(&view, case.axes.clone(), |x| x, kind).unwrap_or_else(|e| panic!("{about}: {e}"));
         let tensor = pending.await_result().unwrap_or_else(|e| panic!("{about}: {e}"));
-        let got = device.download_tensor(&tensor).unwrap().await_result().unwrap();
+        let got = device.download(&tensor).unwrap().await_result().unwrap();
         assert_eq!(got.len(), results.len(), "{about}");
         for (k, (got, elements)) in got.iter().zip(&results).enumerate() {
             let elements: Vec<T> = elements.iter().map(|at| data[*at]).collect();

@@ -51,7 +51,7 @@ fn same<T: Value, K: Reduction<T> + std::fmt::Debug>(
 {
     let read = |pending: windlass::PendingDispatch<windlass::Tensor<K::Output>>| {
         let tensor = pending.await_result().unwrap();
-        bytemuck::cast_slice::<_, u8>(&device.download_tensor(&tensor).unwrap().await_result().unwrap()).to_vec()
+        bytemuck::cast_slice::<_, u8>(&device.download(&tensor).unwrap().await_result().unwrap()).to_vec()
     };
     let itself = read(device.reduce(x, axes.to_vec(), |x| x, kind).unwrap());
     let formula = read(device.reduce(x, axes.to_vec(), |x| -(-x), kind).unwrap());
@@ -190,7 +190,7 @@ fn truth_values_are_counted() {
         let buffer = by_turns(&device, data);
         let view = TensorRef::from_buffer(&buffer, Layout::row_major([3, n]).unwrap()).unwrap();
         fn read<T: Element>(device: &Device, pending: windlass::PendingDispatch<windlass::Tensor<T>>) -> Vec<T> {
-            device.download_tensor(&pending.await_result().unwrap()).unwrap().await_result().unwrap()
+            device.download(&pending.await_result().unwrap()).unwrap().await_result().unwrap()
         }
         assert_eq!(read(&device, device.count_nonzero(&view, 1).unwrap()), wanted);
         let truth = |of: &dyn Fn(i64) -> bool| wanted.iter().map(|count| Bool::from(of(*count))).collect::<Vec<_>>();
@@ -211,7 +211,7 @@ fn alone<T: Value + SoftmaxElement>(
     let buffer = by_turns(device, data);
     let view = TensorRef::from_buffer(&buffer, layout.clone()).unwrap();
     let read = |pending: windlass::PendingDispatch<windlass::Tensor<T>>| {
-        device.download_tensor(&pending.await_result().unwrap()).unwrap().await_result().unwrap()
+        device.download(&pending.await_result().unwrap()).unwrap().await_result().unwrap()
     };
     let all = [device.softmax(&view, -1), device.log_softmax(&view, -1)].map(|pending| read(pending.unwrap()));
     let n = *layout.shape().last().unwrap();

@@ -5,7 +5,7 @@ use windlass::reductions::{All, SoftmaxElement};
 use windlass::{Device, Element, F8E5M2, PendingDispatch, Tensor, f16};
 
 fn all<T: Element>(device: &Device, x: &Tensor<T>) -> Vec<T> {
-    device.download_tensor(x).unwrap().await_result().unwrap()
+    device.download(x).unwrap().await_result().unwrap()
 }
 
 fn read<T: Element, V>(device: &Device, x: PendingDispatch<Tensor<T>, V>) -> Vec<T> {

@@ -12,7 +12,7 @@ fn without_elements_a_result_is_what_changes_nothing() {
     for device in devices() {
         let x = device.zeros_tensor::<f32>([2, 0]).unwrap();
         let item = |pending: windlass::PendingDispatch<windlass::Tensor<f32>>| {
-            device.download_tensor(&pending.into_output()).unwrap().await_result().unwrap()[1]
+            device.download(&pending.into_output()).unwrap().await_result().unwrap()[1]
         };
         assert_eq!(item(device.sum(&x, 1).unwrap()).to_bits(), 0f32.to_bits());
         assert_eq!(item(device.prod(&x, 1).unwrap()), 1.0);
@@ -87,7 +87,7 @@ fn formulas_are_fused_before_and_after() {
             .await_result()
             .unwrap();
         let wanted: Vec<f64> = (0..7).map(|column| f64::from(70 + 5 * column)).collect();
-        assert_eq!(device.download_tensor(&places).unwrap().await_result().unwrap(), wanted);
+        assert_eq!(device.download(&places).unwrap().await_result().unwrap(), wanted);
         let half = device.full_tensor([1000], windlass::f16::from_f32(100.0)).unwrap();
         let sum = device.reduce(&half, All, |x| x.cast::<f32>(), Sum).unwrap().into_output();
         assert_eq!(device.item(&sum).unwrap(), 100_000.0);
@@ -104,7 +104,7 @@ fn the_bits_are_those_of_one_thread() {
         let every = x.slice((.., AxisSlice::from(..).step(3))).unwrap();
         for axes in [vec![0], vec![1], vec![0, 1]] {
             for view in [x.view(), every.view()] {
-                let read = |tensor| device.download_tensor(&tensor).unwrap().await_result().unwrap();
+                let read = |tensor| device.download(&tensor).unwrap().await_result().unwrap();
                 let results = [
                     read(device.reduce(&view, axes.clone(), |x| x, Sum).unwrap().into_output()),
                     read(device.reduce(&view, axes.clone(), |x| x + 1.0, Prod).unwrap().into_output()),
@@ -113,7 +113,7 @@ fn the_bits_are_those_of_one_thread() {
                 ];
                 bits.extend(results.iter().flatten().map(|x| x.to_bits()));
                 let places = device.reduce(&view, axes.clone(), |x| x, ArgMax).unwrap().into_output();
-                bits.extend(device.download_tensor(&places).unwrap().await_result().unwrap().iter().map(|i| *i as u32));
+                bits.extend(device.download(&places).unwrap().await_result().unwrap().iter().map(|i| *i as u32));
             }
         }
         bits
@@ -134,7 +134,7 @@ fn softmax_is_that_of_double_precision() {
             let single = x.cast::<f32>().eval(&device).unwrap().into_output();
             let y = device.softmax(&single, axis).unwrap().into_output();
             let log = device.log_softmax(&x, axis).unwrap().into_output();
-            let read = |x: &windlass::Tensor<f64>| device.download_tensor(x).unwrap().await_result().unwrap();
+            let read = |x: &windlass::Tensor<f64>| device.download(x).unwrap().await_result().unwrap();
             let (y, log) = (read(&y.cast::<f64>().eval(&device).unwrap().into_output()), read(&log));
             let along = if axis == 0 { 3 } else { 1 };
             let lines = if axis == 0 { 3 } else { extents[0] };
@@ -155,7 +155,7 @@ fn softmax_is_that_of_double_precision() {
         let odd = device.tensor([2, 2], [f32::INFINITY, 0.0, f32::NEG_INFINITY, f32::NEG_INFINITY]).unwrap();
         let nan = device.softmax(&odd, 1).unwrap().into_output();
         assert!(
-            device.download_tensor(&nan).unwrap().await_result().unwrap()[..].iter().filter(|x| x.is_nan()).count()
+            device.download(&nan).unwrap().await_result().unwrap()[..].iter().filter(|x| x.is_nan()).count()
                 >= 3
         );
     }

@@ -56,7 +56,7 @@ fn check<T: Value, K: Cumulative<T> + std::fmt::Debug>(
         let pending = device.scan(&view, along, kind).unwrap_or_else(|e| panic!("{about}: {e}"));
         let tensor = pending.await_result().unwrap_or_else(|e| panic!("{about}: {e}"));
         assert_eq!(tensor.shape(), case.extents, "{about}");
-        let got = device.download_tensor(&tensor).unwrap().await_result().unwrap();
+        let got = device.download(&tensor).unwrap().await_result().unwrap();
         assert_eq!(got.len(), wanted.len(), "{about}");
         for (k, (got, want)) in got.iter().zip(&wanted).enumerate() {
             let same = bytemuck::bytes_of(got) == bytemuck::bytes_of(want);
@@ -174,7 +174,7 @@ pub(crate) fn complex(devices: &[Device]) {
         for device in devices {
             let tensor = device.tensor([n, 2], x.clone()).unwrap();
             let sums = device.cumsum(&tensor, Along::axis(0).reverse()).unwrap().await_result().unwrap();
-            let got = device.download_tensor(&sums).unwrap().await_result().unwrap();
+            let got = device.download(&sums).unwrap().await_result().unwrap();
             for column in 0..2 {
                 let line: Vec<Complex<f32>> = (0..n).rev().map(|i| x[2 * i + column]).collect();
                 let part = |of: fn(&Complex<f32>) -> f32| {
@@ -222,7 +222,7 @@ pub(crate) fn neighbours(devices: &[Device], most: usize) {
                     let layout = windlass::tensor::Layout::new([rows, n], [n as isize, 1], 1).unwrap();
                     let view = TensorRef::from_buffer(&buffer, layout).unwrap();
                     let got = device.$call(&view, along).unwrap().await_result().unwrap();
-                    let got = device.download_tensor(&got).unwrap().await_result().unwrap();
+                    let got = device.download(&got).unwrap().await_result().unwrap();
                     let (got, wanted) = (bytemuck::cast_slice::<_, u8>(&got), bytemuck::cast_slice::<_, u8>(&wanted));
                     assert!(
                         got == wanted,

@@ -12,7 +12,7 @@ const PS: [f64; 9] = [0.0, 1e-300, 0.001, 0.25, 0.5, 0.500_000_1, 0.75, 0.999, 1
 const TRIALS: [u32; 7] = [0, 1, 9, 20, 500, 1_000_000, u32::MAX];
 
 fn all<T: Element>(device: &Device, x: &Tensor<T>) -> Vec<T> {
-    device.download_tensor(x).unwrap().await_result().unwrap()
+    device.download(x).unwrap().await_result().unwrap()
 }
 
 fn poissons(n: usize) -> Vec<f64> {

@@ -6,7 +6,7 @@ use windlass::rng::{Generator, Stream};
 use windlass::{Device, Element, Error, Tensor};
 
 fn all<T: Element>(device: &Device, x: &Tensor<T>) -> Vec<T> {
-    device.download_tensor(x).unwrap().await_result().unwrap()
+    device.download(x).unwrap().await_result().unwrap()
 }
 
 fn counts(drawn: &[u32], n: usize) -> Vec<u64> {

@@ -207,23 +207,23 @@ fn a_sum_of_halves_inside_a_step_is_rounded_once() {
         // 90 000 is beyond an f16, but what it is multiplied by is small.
         let ones = device.full_tensor([300, 300], f16::ONE).unwrap();
         let got = ops.einsum("ij,k->k", (&ones, &small(3))).unwrap().await_result().unwrap();
-        assert_eq!(device.download_tensor(&got).unwrap().await_result().unwrap(), [f16::from_f64(90_000.0 / 256.0); 3]);
+        assert_eq!(device.download(&got).unwrap().await_result().unwrap(), [f16::from_f64(90_000.0 / 256.0); 3]);
         // Of a product of matrices too: x is in one operand alone.
         let a = device.full_tensor([3, 4097, 20], f16::from_f32(16.0)).unwrap();
         let b = device.full_tensor([20, 5], f16::from_f32(1.0 / 32.0)).unwrap();
         for text in ["ixj,jk->ik", "ixj,jk->ki"] {
             let got = ops.einsum(text, (&a, &b)).unwrap().await_result().unwrap();
-            let got = device.download_tensor(&got).unwrap().await_result().unwrap();
+            let got = device.download(&got).unwrap().await_result().unwrap();
             assert_eq!(got, [f16::from_f64(4097.0 * 16.0 * 20.0 / 32.0); 15], "{text}");
         }
         let spec = Contract::new("ixj,jk->ki").unwrap().alpha(0.5).beta(2.0);
         let c = device.full_tensor([5, 3], f16::ONE).unwrap();
         let got = ops.contract(&spec, &a, &b, c).unwrap().await_result().unwrap();
         let wanted = f16::from_f64(4097.0 * 5.0 + 2.0);
-        assert_eq!(device.download_tensor(&got).unwrap().await_result().unwrap(), [wanted; 15]);
+        assert_eq!(device.download(&got).unwrap().await_result().unwrap(), [wanted; 15]);
         let c = device.full_tensor([3], f16::ONE).unwrap();
         let got = ops.contract(&Contract::new("ij,k->k").unwrap().beta(1.0), &ones, &small(3), c).unwrap();
         let wanted = f16::from_f64(90_000.0 / 256.0 + 1.0);
-        assert_eq!(device.download_tensor(&got.await_result().unwrap()).unwrap().await_result().unwrap(), [wanted; 3]);
+        assert_eq!(device.download(&got.await_result().unwrap()).unwrap().await_result().unwrap(), [wanted; 3]);
     }
 }

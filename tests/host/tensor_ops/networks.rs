@@ -63,7 +63,7 @@ impl<'t> Facts<'t> {
         let made =
             device.tensor_ops().einsum(self.einsum(), &views[..]).unwrap_or_else(|e| panic!("{}: {e}", self.name));
         let made = made.await_result().unwrap();
-        let elements = device.download_tensor(&made).unwrap().await_result().unwrap();
+        let elements = device.download(&made).unwrap().await_result().unwrap();
         let mut got: Vec<f64> = elements.into_iter().map(back).collect();
         if let ("near", [value, size]) = (self.kind, &self.values[..]) {
             let far = (got[0] - value).abs();
@@ -134,7 +134,7 @@ fn a_tuned_call_gives_the_same_numbers() {
         let routes = ops.autotune("abc,cad->bd", (&x, &y)).unwrap();
         assert!(routes.len() >= 2 && routes.is_sorted_by_key(|route| route.time), "{routes:?}");
         let after = ops.einsum("abc,cad->bd", (&x, &y)).unwrap().await_result().unwrap();
-        let [before, after] = [&before, &after].map(|t| device.download_tensor(t).unwrap().await_result().unwrap());
+        let [before, after] = [&before, &after].map(|t| device.download(t).unwrap().await_result().unwrap());
         assert_eq!(before, after);
     }
 }
@@ -154,7 +154,7 @@ fn small_paths_give_what_short_ones_give() {
         }
         let made = [of.einsum(), small].map(|einsum| {
             let made = ops.einsum(einsum, &views[..]).unwrap().await_result().unwrap();
-            device.download_tensor(&made).unwrap().await_result().unwrap()
+            device.download(&made).unwrap().await_result().unwrap()
         });
         // Where sums are exact.
         assert!(of.kind == "near" || made[0] == made[1], "{}", of.name);

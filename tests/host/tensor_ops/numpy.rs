@@ -28,10 +28,10 @@ fn check(device: &Device, line: &str) {
     let ops = device.tensor_ops();
     let made = ops.einsum(expression, views).unwrap_or_else(|e| panic!("{line}: {e}")).await_result().unwrap();
     assert_eq!(made.shape(), extents, "{line}");
-    assert_eq!(device.download_tensor(&made).unwrap().await_result().unwrap(), wanted, "{line}");
+    assert_eq!(device.download(&made).unwrap().await_result().unwrap(), wanted, "{line}");
     let views: Vec<_> = double.iter().map(|x| x.view()).collect();
     let made = ops.einsum(expression, views).unwrap_or_else(|e| panic!("{line}: {e}")).await_result().unwrap();
-    assert_eq!(device.download_tensor(&made).unwrap().await_result().unwrap(), float(&wanted), "{line}");
+    assert_eq!(device.download(&made).unwrap().await_result().unwrap(), float(&wanted), "{line}");
 }
 
 #[test]

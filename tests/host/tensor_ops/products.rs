@@ -38,7 +38,7 @@ fn matmul_is_numpys() {
                 let b = TensorRef::from_buffer(&up_b, b.layout).unwrap();
                 let c = device.tensor_ops().matmul(&a, &b).unwrap().await_result().unwrap();
                 assert_eq!(c.shape(), extents);
-                let got = device.download_tensor(&c).unwrap().await_result().unwrap();
+                let got = device.download(&c).unwrap().await_result().unwrap();
                 compare(&format!("{a:?} @ {b:?}"), &got, &wanted, 1);
             }
         }
@@ -54,8 +54,8 @@ fn products_with_names_are_the_expressions() {
             let y = ops.einsum(text, (&a, &b)).unwrap().await_result().unwrap();
             assert_eq!(x.shape(), y.shape(), "{text}");
             assert_eq!(
-                device.download_tensor(&x).unwrap().await_result().unwrap(),
-                device.download_tensor(&y).unwrap().await_result().unwrap(),
+                device.download(&x).unwrap().await_result().unwrap(),
+                device.download(&y).unwrap().await_result().unwrap(),
                 "{text}"
             );
         };

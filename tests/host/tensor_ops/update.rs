@@ -71,7 +71,7 @@ fn check<T: Value>(
         let made =
             device.tensor_ops().contract(&spec, view(0), view(1), target).unwrap_or_else(|e| panic!("{about}: {e}"));
         let made = made.await_result().unwrap_or_else(|e| panic!("{about}: {e}"));
-        let all = device.download_tensor(&made).unwrap().await_result().unwrap();
+        let all = device.download(&made).unwrap().await_result().unwrap();
         let after = Laid { layout: c.layout.clone(), data: all };
         let mut offsets = vec![c.layout.offset() as isize];
         for (n, stride) in c.layout.shape().iter().zip(c.layout.strides()) {
@@ -114,12 +114,12 @@ fn a_tensor_that_is_not_read_may_hold_anything() {
             let c = device.full_tensor([2, 2], f32::NAN).unwrap();
             let c =
                 device.tensor_ops().contract(&Contract::new(text).unwrap(), &a, &b, c).unwrap().await_result().unwrap();
-            assert_eq!(device.download_tensor(&c).unwrap().await_result().unwrap(), [3.0; 4]);
+            assert_eq!(device.download(&c).unwrap().await_result().unwrap(), [3.0; 4]);
         }
         let c = device.uninit_tensor([2, 3]).unwrap();
         let spec = Contract::new("ij,ji->ij").unwrap();
         let c = device.tensor_ops().contract(&spec, &a, &b, c).unwrap().await_result().unwrap();
-        assert_eq!(device.download_tensor(&c).unwrap().await_result().unwrap(), [1.0; 6]);
+        assert_eq!(device.download(&c).unwrap().await_result().unwrap(), [1.0; 6]);
     }
 }
 
@@ -136,7 +136,7 @@ fn what_is_refused_comes_back() {
             rejected.error
         );
         let (c,) = rejected.back.expect("C comes back");
-        assert_eq!(device.download_tensor(&c).unwrap().await_result().unwrap(), [5.0; 6]);
+        assert_eq!(device.download(&c).unwrap().await_result().unwrap(), [5.0; 6]);
         let twice = c.part(|all| all.slice((0, ..2))?.broadcast([2, 2])).unwrap();
         let rejected = device.tensor_ops().contract(&spec, &x, &x, twice).unwrap_err();
         assert!(rejected.error.to_string().contains("different indices lie at one place"), "{}", rejected.error);
@@ -157,17 +157,17 @@ fn three_operands_are_contracted_into_a_tensor() {
         let (a, b, c) = (whole(&[4, 50], 3), whole(&[50, 3], 5), whole(&[3, 40], 2));
         let (d, ops) = (whole(&[40, 4], 11), device.tensor_ops());
         let spec = Contract::new("ij,jk,kl->li").unwrap().alpha(2.0).beta(-1.0);
-        let before = device.download_tensor(&d).unwrap().await_result().unwrap();
+        let before = device.download(&d).unwrap().await_result().unwrap();
         let made = ops.contract3(&spec, &a, &b, &c, d).unwrap().await_result().unwrap();
         let product = ops.einsum("ij,jk,kl->li", (&a, &b, &c)).unwrap().await_result().unwrap();
-        let product = device.download_tensor(&product).unwrap().await_result().unwrap();
+        let product = device.download(&product).unwrap().await_result().unwrap();
         let wanted: Vec<f64> = product.iter().zip(before).map(|(x, d)| 2.0 * x - d).collect();
-        assert_eq!(device.download_tensor(&made).unwrap().await_result().unwrap(), wanted);
+        assert_eq!(device.download(&made).unwrap().await_result().unwrap(), wanted);
         // No extent, so no products: what was there is multiplied.
         let (none, one) = (whole(&[4, 0], 1), whole(&[0, 3], 1));
         let made = ops.contract3(&spec, &none, &one, &c, made).unwrap().await_result().unwrap();
         let wanted: Vec<f64> = wanted.iter().map(|d| -d).collect();
-        assert_eq!(device.download_tensor(&made).unwrap().await_result().unwrap(), wanted);
+        assert_eq!(device.download(&made).unwrap().await_result().unwrap(), wanted);
         // Of two operands it is another call, and D comes back.
         let two = Contract::new("ij,jk->ki").unwrap();
         let rejected = ops.contract3(&two, &a, &b, &c, made).unwrap_err();
@@ -190,7 +190,7 @@ fn conjugates_of_transposed_operands_are_not_copied() {
         let c = device.uninit_tensor([4, 4]).unwrap();
         let gram = device.tensor_ops().contract(&spec, &x, &x, c).unwrap().await_result().unwrap();
         assert_eq!(device.stats().dispatches - before, 1, "one product");
-        let got = device.download_tensor(&gram).unwrap().await_result().unwrap();
+        let got = device.download(&gram).unwrap().await_result().unwrap();
         for (at, got) in got.iter().enumerate() {
             let (i, j) = (at / 4, at % 4);
             let wanted: Complex<f64> = (0..6).map(|k| number(4 * k + i).conj() * number(4 * k + j)).sum();
@@ -210,7 +210,7 @@ fn unit_extents_may_have_any_stride() {
         };
         let (a, b) = (of([1, 3, 4], [isize::MAX, 4, 1]), of([4, 1, 3], [3, isize::MIN + 1, 1]));
         let c = device.tensor_ops().einsum("aij,jak->ik", (&a, &b)).unwrap().await_result().unwrap();
-        let got = device.download_tensor(&c).unwrap().await_result().unwrap();
+        let got = device.download(&c).unwrap().await_result().unwrap();
         let wanted = |i: usize, k: usize| (0..4).map(|j| (4 * i + j) as f64 * (3 * j + k) as f64).sum::<f64>();
         assert_eq!(got, (0..9).map(|at| wanted(at / 3, at % 3)).collect::<Vec<_>>());
     }

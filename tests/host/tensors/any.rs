@@ -23,7 +23,7 @@ fn alike<T: Element>(device: &Device, rng: &mut Rng) {
     let twin = any.view().downcast::<T>().unwrap();
     let twin = AnyTensorRef::from(&super::view(&mut Rng::new(seed), &twin)).layout().clone();
     assert_eq!(of_any.layout(), &twin);
-    let bytes = device.download_tensor(&view).unwrap().await_result().unwrap();
+    let bytes = device.download(&view).unwrap().await_result().unwrap();
     assert_eq!(device.bytes_any(&of_any).unwrap(), bytemuck::cast_slice::<T, u8>(&bytes));
     assert_eq!(device.show_any(&of_any).unwrap(), device.show(&view).unwrap());
     let dense = device.contiguous_any(&of_any).unwrap();
@@ -76,7 +76,7 @@ fn formulas_and_casts_take_it_in_any_strides() {
         let cast = device.cast_any(x.flip(1).unwrap(), DType::Bf16, Overflow::Saturate).unwrap();
         let cast = cast.downcast::<bf16>().unwrap();
         let wanted = [3.0, 2.0, 1.0, 6.0, 5.0, 4.0].map(bf16::from_f32);
-        assert_eq!(device.download_tensor(&cast).unwrap().await_result().unwrap(), wanted);
+        assert_eq!(device.download(&cast).unwrap().await_result().unwrap(), wanted);
         let wide = device.tensor([2], [300i32, -1]).unwrap();
         let wrapped = device.cast_any(&wide, DType::U8, Overflow::Wrap).unwrap();
         assert_eq!(device.bytes_any(&wrapped).unwrap(), [44, 255]);

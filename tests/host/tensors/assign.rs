@@ -17,7 +17,7 @@ fn random_copies<T: Element>(device: &Device, rng: &mut Rng) {
     let wanted = spelled(device, &view_of_source);
     assert!(dense.layout().is_row_major() && dense.shape() == view_of_source.shape());
     assert!(same(&device.download(dense.buffer()).unwrap().await_result().unwrap(), &wanted), "{view_of_source:?}");
-    assert!(same(&device.download_tensor(&view_of_source).unwrap().await_result().unwrap(), &wanted));
+    assert!(same(&device.download(&view_of_source).unwrap().await_result().unwrap(), &wanted));
     if view_of_source.rank() >= 2 {
         let columns = device.contiguous_columns(&view_of_source).unwrap().await_result().unwrap();
         assert!(same(&spelled(device, &columns.view()), &wanted));
@@ -125,7 +125,7 @@ fn many_axes<T: Element>(device: &Device) {
     let mut wanted = data.clone();
     places(&turned.slice((.., 1)).unwrap()).into_iter().for_each(|place| wanted[place] = value);
     let filled = device.fill_part(x.part(|all| all.permute(&order[..])?.slice((.., 1))).unwrap(), value).unwrap();
-    let filled = device.download_tensor(&filled.into_output()).unwrap().await_result().unwrap();
+    let filled = device.download(&filled.into_output()).unwrap().await_result().unwrap();
     assert_same_bits(&filled, &wanted, "a filled half");
 }
 
@@ -164,7 +164,7 @@ fn copies_are_ordered_like_every_other_operation() {
             model[row..row + 64].fill(round);
             model[2048..].copy_from_slice(&turned[..2048]);
         }
-        assert_eq!(device.download_tensor(&x).unwrap().await_result().unwrap(), model);
+        assert_eq!(device.download(&x).unwrap().await_result().unwrap(), model);
     }
 }
 
@@ -174,7 +174,7 @@ fn a_copy_into_all_of_a_tensor_needs_no_earlier_contents_and_one_into_a_part_doe
         let x = device.tensor([2, 3], [1, 2, 3, 4, 5, 6]).unwrap();
         let new = device.uninit_tensor::<i32>([3, 2]).unwrap();
         let new = device.assign(new, x.transpose()).unwrap().into_output();
-        assert_eq!(device.download_tensor(&new).unwrap().await_result().unwrap(), [1, 4, 2, 5, 3, 6]);
+        assert_eq!(device.download(&new).unwrap().await_result().unwrap(), [1, 4, 2, 5, 3, 6]);
         let new = device.uninit_tensor::<i32>([3, 2]).unwrap();
         let rejected = device.fill_part(new.part(|all| all.index(1, 1)).unwrap(), 7).unwrap_err();
         assert!(rejected.back.is_some() && rejected.to_string().contains("never written"), "{rejected}");
@@ -190,7 +190,7 @@ fn an_empty_copy_is_one_too() {
         let y = device.full_tensor([2, 2], 1.0f32).unwrap();
         let part = y.part(|all| all.slice((.., 1..1))).unwrap();
         let y = device.assign(part, x.index(2, 0).unwrap().slice(..2).unwrap()).unwrap().await_result().unwrap();
-        assert_eq!(device.download_tensor(&y).unwrap().await_result().unwrap(), [1.0; 4]);
+        assert_eq!(device.download(&y).unwrap().await_result().unwrap(), [1.0; 4]);
         let scalar = device.tensor([0usize; 0], [5.0f32]).unwrap();
         let y = device.assign(y, &scalar).unwrap().await_result().unwrap();
         assert_eq!(device.item(y.slice((1, 1)).unwrap()).unwrap(), 5.0);

@@ -99,7 +99,7 @@ fn products_of_views_in_any_order_are_those_by_indices() {
             let d =
                 device.blas_lt().matmul_tensor(a.swap_axes(-1, -2).unwrap(), &b, d).unwrap().await_result().unwrap();
             assert!(
-                device.download_tensor(&d).unwrap().await_result().unwrap().iter().map(|x| f64::from(*x)).eq(wanted)
+                device.download(&d).unwrap().await_result().unwrap().iter().map(|x| f64::from(*x)).eq(wanted)
             );
         });
     }
@@ -214,7 +214,7 @@ fn draws_take_extents_and_give_the_same_numbers() {
         let x = device.rng(7).draw_tensor::<f32>(Normal::standard(), [3, 5, 2]).unwrap().await_result().unwrap();
         let flat = device.rng(7).draw::<f32>(Normal::standard(), 30).unwrap().into_output();
         let flat = device.download(&flat).unwrap().await_result().unwrap();
-        assert_eq!((x.shape(), device.download_tensor(&x).unwrap().await_result().unwrap()), (&[3, 5, 2][..], flat));
+        assert_eq!((x.shape(), device.download(&x).unwrap().await_result().unwrap()), (&[3, 5, 2][..], flat));
         assert!(device.rng(7).draw_tensor::<f32>(Normal::standard(), [usize::MAX, 3]).is_err());
     }
 }
@@ -295,11 +295,11 @@ fn a_sparse_matrix_takes_vectors_out_of_tensors() {
         let row = |all: &windlass::tensor::Layout| all.index(0, 1);
         let spec = || Spmv::new().alpha(2.0).beta(-1.0);
         let y = sparse.spmv_tensor(spec(), &a, x.index(0, 1).unwrap(), y.part(row).unwrap()).unwrap().into_output();
-        assert_eq!(device.download_tensor(&y).unwrap().await_result().unwrap(), [1.0, 1.0, 31.0, 29.0]);
+        assert_eq!(device.download(&y).unwrap().await_result().unwrap(), [1.0, 1.0, 31.0, 29.0]);
         let other = Spmv::new().trans(Transpose::Yes);
         let long = device.uninit_tensor([3]).unwrap();
         let long = sparse.spmv_tensor(other, &a, y.index(0, 0).unwrap(), long).unwrap().into_output();
-        assert_eq!(device.download_tensor(&long).unwrap().await_result().unwrap(), [1.0, 3.0, 2.0]);
+        assert_eq!(device.download(&long).unwrap().await_result().unwrap(), [1.0, 3.0, 2.0]);
         let rejected = sparse.spmv_tensor(spec(), &a, x.index(0, 1).unwrap(), y.part(|y| y.index(1, 0)).unwrap());
         let rejected = rejected.unwrap_err();
         refused(&rejected.error, "y", "`contiguous`");
@@ -331,14 +331,14 @@ fn dense_operands_of_sparse_products_lie_either_way() {
             let c = if rng.below(2) == 0 { columns } else { device.full_tensor([2, n], 1.0).unwrap() };
             let c = sparse.spmm_tensor(2.0, &a, &b, 1.0, c).unwrap().await_result().unwrap();
             let wanted: Vec<f64> = wanted.iter().map(|x| 2.0 * x + 1.0).collect();
-            assert_eq!(device.download_tensor(&c).unwrap().await_result().unwrap(), wanted);
+            assert_eq!(device.download(&c).unwrap().await_result().unwrap(), wanted);
         });
         let b = device.tensor([6, 2], vec![1.0f64; 12]).unwrap();
         let spread = b.slice(AxisSlice::from(..).step(2)).unwrap().slice((.., 1..)).unwrap();
         let c = device.zeros_tensor::<f64>([2, 1]).unwrap();
         let c = sparse.spmm_tensor(1.0, &a, &spread, 0.0, c).unwrap().await_result().unwrap();
         assert_eq!(
-            device.download_tensor(&c).unwrap().await_result().unwrap(),
+            device.download(&c).unwrap().await_result().unwrap(),
             [3.0, 3.0],
             "a single column may be strided"
         );

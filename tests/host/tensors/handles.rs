@@ -26,20 +26,20 @@ fn a_window_of_a_buffer_is_a_tensor_and_stays_a_window() {
         let buffer = device.upload((0..10).collect::<Vec<i32>>()).unwrap().into_output();
         let x = Tensor::from_buffer(buffer.narrow(2..8).unwrap(), [2, 3]).unwrap();
         let x = device.fill_part(x.part(|all| all.index(0, 1)).unwrap(), -1).unwrap().await_result().unwrap();
-        assert_eq!(device.download_tensor(&x).unwrap().await_result().unwrap(), [2, 3, 4, -1, -1, -1]);
+        assert_eq!(device.download(&x).unwrap().await_result().unwrap(), [2, 3, 4, -1, -1, -1]);
         // Shared and taken back, it has the same elements.
         let x = x.share();
         let other = x.index(0, 0).unwrap();
         let x = x.try_unique().unwrap_err();
         drop(other);
         let x = x.try_unique().unwrap();
-        assert_eq!(device.download_tensor(&x).unwrap().await_result().unwrap(), [2, 3, 4, -1, -1, -1]);
+        assert_eq!(device.download(&x).unwrap().await_result().unwrap(), [2, 3, 4, -1, -1, -1]);
         let whole = x.into_buffer().widen();
         assert_eq!(device.download(&whole).unwrap().await_result().unwrap(), [0, 1, 2, 3, 4, -1, -1, -1, 8, 9]);
         // A slice of a shared buffer, as the last handle of it.
         let part = whole.share().slice(4..).unwrap();
         let x = TensorRef::from(part).try_unique().unwrap();
-        assert_eq!(device.download_tensor(&x).unwrap().await_result().unwrap(), [4, -1, -1, -1, 8, 9]);
+        assert_eq!(device.download(&x).unwrap().await_result().unwrap(), [4, -1, -1, -1, 8, 9]);
     }
 }
 
@@ -58,7 +58,7 @@ fn shared_views_are_read_from_any_thread() {
         let threads: Vec<_> = (0..4)
             .map(|i| {
                 let (device, row) = (device.clone(), x.index(0, 16 * i).unwrap());
-                std::thread::spawn(move || device.download_tensor(&row).unwrap().await_result().unwrap())
+                std::thread::spawn(move || device.download(&row).unwrap().await_result().unwrap())
             })
             .collect();
         for (i, thread) in threads.into_iter().enumerate() {

@@ -55,7 +55,7 @@ fn targets_that_meet_themselves_and_sources_that_do_not_broadcast() {
         let rejected = device.fill_part(target.part(|all| all.windows(1, 2, 1)).unwrap(), 0).unwrap_err();
         let target = rejected.back.unwrap().0;
         refused(rejected.error, "target", "one place");
-        assert_eq!(device.download_tensor(&target).unwrap().await_result().unwrap(), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(device.download(&target).unwrap().await_result().unwrap(), [1, 2, 3, 4, 5, 6]);
         refused(device.item(&target).unwrap_err(), "x", "6 elements");
         refused(source.transpose().reshape([6]).unwrap_err(), "extents", "contiguous");
         refused(device.contiguous_columns(source.index(0, 0).unwrap()).unwrap_err(), "other", "axis -2");

@@ -66,7 +66,7 @@ fn views_show_what_numpy_shows() {
             };
             let made = made.unwrap_or_else(|e| panic!("{line}\n{e}"));
             assert_eq!(made.shape(), numbers::<usize>(extents), "{line}");
-            let got = device.download_tensor(&made).unwrap().await_result().unwrap();
+            let got = device.download(&made).unwrap().await_result().unwrap();
             assert_eq!(got, numbers::<i32>(elements), "{line}");
         }
     }

@@ -7,7 +7,7 @@ use windlass::expressions::{Formula, Function, Symbol, position};
 use windlass::{Complex, Device, Element, Error, Tensor};
 
 fn read<T: Element>(device: &Device, x: &Tensor<T>) -> Vec<T> {
-    device.download_tensor(x).unwrap().await_result().unwrap()
+    device.download(x).unwrap().await_result().unwrap()
 }
 
 /// As many as the variable says, of which the seed is printed by a failure.

@@ -132,7 +132,7 @@ fn too_little_workspace_is_asked_for_again() {
     driver.fail("cutensorCreatePlan", 0, 19);
     let ops = device.tensor_ops().backend(Backend::CuTensor);
     let y = ops.einsum("bij,bkj->ikb", (&x, &x)).unwrap().await_result().unwrap();
-    assert_eq!(device.download_tensor(&y).unwrap().await_result().unwrap(), [3.0; 242]);
+    assert_eq!(device.download(&y).unwrap().await_result().unwrap(), [3.0; 242]);
     drop((x, y, ops, device));
     driver.assert_finished();
 }
@@ -163,7 +163,7 @@ fn update<T: Value>(device: &Device, seed: u64, scalars: [T::Scalar; 2], parts: 
     let spec = Contract::<T>::new(&*case.text()).unwrap().alpha(scalars[0]).beta(scalars[1]).conj_b();
     let ops = device.tensor_ops().backend(Backend::CuTensor);
     let made = ops.contract(&spec, view(0), view(1), target).unwrap().await_result().unwrap();
-    let all = device.download_tensor(&made).unwrap().await_result().unwrap();
+    let all = device.download(&made).unwrap().await_result().unwrap();
     compare(&format!("seed {seed}: {} of {}", case.text(), T::DTYPE), &all[1..=wanted.elements.len()], &wanted, 2);
 }
 

@@ -21,7 +21,7 @@ fn a_worker_contracts_by_its_library() {
             assert!(plan.routes().eq([Route::CuTensor { batch: 5, m: 2, n: 2, k: 3 }]), "{plan}");
             let by = |backend| {
                 let made = ops.clone().backend(backend).einsum("bij,bjk->ibk", (&a, &b)).unwrap();
-                device.download_tensor(&made.await_result().unwrap()).unwrap().await_result().unwrap()
+                device.download(&made.await_result().unwrap()).unwrap().await_result().unwrap()
             };
             assert_eq!(by(Backend::Auto), by(Backend::OnePass));
             assert_eq!(driver().calls_of("cutensorContract"), 0, "the worker has called it");

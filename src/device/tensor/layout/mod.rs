@@ -4,10 +4,11 @@
 //! through [`Layout::admit`], which bounds the rank, the number of elements and the reachable offsets. So no later
 //! computation with them can overflow.
 //!
-//! `views.rs`, `slice.rs`, `reshape.rs` and `broadcast.rs` derive layouts; `nest.rs` prepares several of them for a loop;
+//! `lines.rs` has matrices in the words of BLAS. `views.rs`, `slice.rs`, `reshape.rs` and `broadcast.rs` derive layouts; `nest.rs` prepares several of them for a loop;
 //! `operand.rs` compares one with an operand; `model_tests.rs` compares all of that with a list of indices (`model.rs`).
 
 mod broadcast;
+mod lines;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod reshape;
 mod slice;
 mod views;
 
+pub use lines::{IntoLayout, Lines};
 pub(crate) use nest::fused;
 pub use slice::{AxisSlice, AxisSlices};
 

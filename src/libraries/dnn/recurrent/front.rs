@@ -194,7 +194,7 @@ impl Dnn {
     /// let parameters = device.tensor([2], [2.0f32, 1.0])?;
     /// let x = device.tensor([3, 1, 1], [1.0f32, 2.0, -9.0])?;
     /// let (y, h, _) = device.dnn().recur(&net, &Sequences::new(&x), &parameters)?.await_result()?;
-    /// assert_eq!(device.download_tensor(&y)?.await_result()?, [2.0, 6.0, 0.0]);
+    /// assert_eq!(device.download(&y)?.await_result()?, [2.0, 6.0, 0.0]);
     /// assert_eq!(h.shape(), [1, 1, 1]);
     /// # Ok(()) }
     /// ```
@@ -261,9 +261,9 @@ impl Dnn {
     /// let (y, ..) = states.into_output();
     /// let gradients = dnn.recur_gradients(&net, &sequences, &parameters, &y, &dy, [None, None], training)?;
     /// let (dx, dparameters, ..) = gradients.await_result()?;
-    /// assert_eq!(device.download_tensor(&dx)?.await_result()?, [2.0, 2.0]);
+    /// assert_eq!(device.download(&dx)?.await_result()?, [2.0, 2.0]);
     /// // y[1] = 2 x[1] + 2 x[0]: by W 3, by R the state 2.
-    /// assert_eq!(device.download_tensor(&dparameters)?.await_result()?, [3.0, 2.0]);
+    /// assert_eq!(device.download(&dparameters)?.await_result()?, [3.0, 2.0]);
     /// # Ok(()) }
     /// ```
     ///

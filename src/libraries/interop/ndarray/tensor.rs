@@ -35,12 +35,12 @@ impl Device {
         Ok(Tensor::from(buffer).with_layout(layout)?)
     }
 
-    /// Copies the elements of a view to an array on the host: see [`download_tensor`](Self::download_tensor). `D` is the dimension:
+    /// Copies the elements of a view to an array on the host: see [`download`](Self::download). `D` is the dimension:
     /// `Ix2`, or `IxDyn` for any.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the tensor has another number of axes than `D`; else as
-    /// [`download_tensor`](Self::download_tensor).
+    /// [`download`](Self::download).
     pub fn download_tensor_array<'a, T: Element, D: Dimension + 'static>(
         &self,
         x: impl ReadableTensor<'a, T>,

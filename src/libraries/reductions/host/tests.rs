@@ -16,6 +16,6 @@ fn sums_of_groups_that_are_not_full_read_their_elements_alone() {
         assert_eq!(item(formula), 3.0 * length as f64);
         let columns = device.tensor([length.min(70), 3], vec![1.5f64; 3 * length.min(70)]).unwrap();
         let means = device.reduce(&columns, 0, |x| x, Mean).unwrap().into_output();
-        assert_eq!(device.download_tensor(&means).unwrap().await_result().unwrap(), [1.5; 3]);
+        assert_eq!(device.download(&means).unwrap().await_result().unwrap(), [1.5; 3]);
     }
 }

@@ -26,7 +26,7 @@ cumulative!(Sum Prod Max Min AllTrue AnyTrue);
 /// let device = windlass::Device::best()?;
 /// let x = device.tensor([4], [3i32, 1, 2, 5])?;
 /// let scan = |along: Along| -> Result<Vec<i32>, windlass::Error> {
-///     device.download_tensor(&device.cummax(&x, along)?.await_result()?)?.await_result()
+///     device.download(&device.cummax(&x, along)?.await_result()?)?.await_result()
 /// };
 /// assert_eq!(scan(Along::axis(0))?, [3, 3, 3, 5]);
 /// assert_eq!(scan(Along::axis(0).exclusive())?, [i32::MIN, 3, 3, 3]);

@@ -20,7 +20,7 @@ fn checked(rng: &Rng, weights: &TensorRef<'_, f64>) -> Result<(Vec<f64>, usize)>
     if u32::try_from(weights.len()).is_err() {
         return Err(wrong(format!("{}, but a u32 counts less than 2^32", weights.len())));
     }
-    let all = rng.device().download_tensor(weights)?.await_result()?;
+    let all = rng.device().download(weights)?.await_result()?;
     if let Some((i, w)) = all.iter().enumerate().find(|(_, w)| !(w.is_finite() && **w >= 0.0)) {
         return Err(wrong(format!("element {i} is {w}: negative or not finite")));
     }
@@ -71,7 +71,7 @@ impl Rng {
     /// let device = windlass::Device::host()?;
     /// let weights = device.tensor([4], [0.0, 2.0, 0.0, 1.0])?;
     /// let drawn = device.rng(1).weighted_choice(&weights, 1000)?;
-    /// let drawn = device.download_tensor(&drawn)?.await_result()?;
+    /// let drawn = device.download(&drawn)?.await_result()?;
     /// assert!(drawn.iter().all(|i| [1, 3].contains(i)));
     /// assert!(device.rng(1).weighted_choice(&device.tensor([2], [1.0, -1.0])?, 10).is_err());
     /// # Ok(()) }
@@ -141,7 +141,7 @@ impl Rng {
     /// let device = windlass::Device::host()?;
     /// let rolls = device.rng(1).multinomial(60, &device.tensor([6], [1.0; 6])?, 100)?;
     /// assert_eq!(rolls.shape(), [100, 6]);
-    /// let rolls = device.download_tensor(&rolls)?.await_result()?;
+    /// let rolls = device.download(&rolls)?.await_result()?;
     /// assert!(rolls.chunks(6).all(|of_60| of_60.iter().sum::<u32>() == 60));
     /// # Ok(()) }
     /// ```
@@ -181,7 +181,7 @@ impl Rng {
     /// let device = windlass::Device::host()?;
     /// let x = device.tensor([2, 3], [1, 2, 3, 4, 5, 6])?;
     /// let y = device.rng(1).shuffled(&x, 1)?.into_output();
-    /// let y = device.download_tensor(&y)?.await_result()?;
+    /// let y = device.download(&y)?.await_result()?;
     /// assert!((0..3).all(|j| y[j + 3] == y[j] + 3)); // whole columns
     /// # Ok(()) }
     /// ```

@@ -6,16 +6,16 @@ use crate::libraries::flags::Order;
 
 /// Matrices at even distances in a buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Matrices {
-    pub(super) rows: usize,
-    pub(super) cols: usize,
+pub(crate) struct Matrices {
+    pub(crate) rows: usize,
+    pub(crate) cols: usize,
     /// Elements from one row to the next, if the elements of a row are neighbours.
     by_rows: Option<usize>,
     /// Elements from one column to the next, if the elements of a column are neighbours.
     by_columns: Option<usize>,
-    pub(super) count: usize,
+    pub(crate) count: usize,
     /// Elements from one matrix to the next.
-    pub(super) stride: usize,
+    pub(crate) stride: usize,
 }
 
 impl Matrices {
@@ -23,7 +23,7 @@ impl Matrices {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] with less than two axes, and when the matrices are not at even distances, or backwards.
-    pub(super) fn from_layout(name: &'static str, layout: &Layout) -> Result<Self> {
+    pub(crate) fn from_layout(name: &'static str, layout: &Layout) -> Result<Self> {
         let refused = |what: &str| {
             let remedy = "`contiguous` makes a copy that is";
             Err(Error::invalid(name, format!("{layout:?}: {what}; {remedy}")))
@@ -59,7 +59,7 @@ impl Matrices {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when neither the rows nor the columns are contiguous.
-    pub(super) fn lines(&self, name: &'static str, wanted: Order) -> Result<(Order, usize)> {
+    pub(crate) fn lines(&self, name: &'static str, wanted: Order) -> Result<(Order, usize)> {
         let (rows, columns) = (self.by_rows.map(|ld| (Order::Row, ld)), self.by_columns.map(|ld| (Order::Column, ld)));
         let found = if wanted == Order::Row { rows.or(columns) } else { columns.or(rows) };
         found.ok_or_else(|| {
@@ -76,7 +76,7 @@ impl Matrices {
     /// # Errors
     /// [`Error::InvalidArgument`] when the columns are not contiguous.
     #[cfg(feature = "solver")]
-    pub(super) fn columns(&self, name: &'static str) -> Result<usize> {
+    pub(crate) fn columns(&self, name: &'static str) -> Result<usize> {
         self.by_columns.ok_or_else(|| {
             let what = format!("the columns of its {} x {} matrices are not contiguous", self.rows, self.cols);
             Error::invalid(name, format!("{what}; `contiguous_columns` makes a copy whose columns are"))
@@ -85,7 +85,7 @@ impl Matrices {
 }
 
 /// The sizes `m`, `n` and `k` of a product.
-pub(super) fn sizes(a: &Matrices, b: &Matrices, c: &Matrices) -> Result<(usize, usize, usize)> {
+pub(crate) fn sizes(a: &Matrices, b: &Matrices, c: &Matrices) -> Result<(usize, usize, usize)> {
     let (m, n, k) = (a.rows, b.cols, a.cols);
     if b.rows != k {
         return Err(Error::invalid("b", format!("{} rows, but a has {k} columns", b.rows)));
@@ -100,7 +100,7 @@ pub(super) fn sizes(a: &Matrices, b: &Matrices, c: &Matrices) -> Result<(usize, 
 }
 
 /// The layout of an operand, repeated along the batch axes of the result.
-pub(super) fn spread(name: &'static str, layout: &Layout, result: &Layout) -> Result<Layout> {
+pub(crate) fn spread(name: &'static str, layout: &Layout, result: &Layout) -> Result<Layout> {
     let ([batch @ .., _, _], [.., rows, cols]) = (result.shape(), layout.shape()) else {
         return Err(Error::invalid(name, format!("{layout:?} has no rows and columns: it has less than two axes")));
     };
