@@ -18,9 +18,9 @@ mod random;
 
 use random::Random;
 use std::time::{Duration, Instant};
-use windlass::fft::{Convolve, Dims, FftReal, FftSpec, Mode, RealTransform, Trig};
+use windlass::fft::{Convolve, FftReal, FftSpec, Mode, RealTransform, Trig};
 use windlass::rng::{Distribution, Generator, Normal, Stream, Uniform};
-use windlass::{Complex, Device, DeviceBuffer};
+use windlass::{Complex, Device, Tensor};
 
 /// Rounds of a row, and the time after which no further one begins.
 const ROUNDS: usize = 31;
@@ -93,42 +93,43 @@ impl Bench {
         let fft = self.device.fft();
         for (count, shape) in SHAPES {
             let label = name(count, shape);
-            let (c2c, r2c, c2r) =
-                (FftSpec::c2c(shape).batch(count), FftSpec::r2c(shape).batch(count), FftSpec::c2r(shape).batch(count));
+            let spec = FftSpec::new().axes((1..=shape.len() as isize).map(|axis| -axis).rev().collect::<Vec<_>>());
+            let real_of = [&[count], shape].concat();
+            let mut half_of = real_of.clone();
+            half_of.iter_mut().last().into_iter().for_each(|n| *n = *n / 2 + 1);
             if self.wants(&format!("c2c {label} {text}")) {
-                let (x, y) = self.buffers::<R::Complex, R::Complex>(c2c.input_len(), c2c.output_len(), complex);
+                let (x, y) = self.tensors::<R::Complex, R::Complex>(&real_of, &real_of, complex);
                 let mut y = Some(y);
                 self.row(&format!("c2c {label} {text}"), || {
-                    y = Some(fft.c2c(&c2c, &x, y.take().unwrap()).unwrap().await_result().unwrap());
+                    y = Some(fft.c2c(&spec, &x, y.take().unwrap()).unwrap().await_result().unwrap());
                 });
             }
             if self.wants(&format!("r2c {label} {text}")) {
-                let (x, y) = self.buffers::<R, R::Complex>(r2c.input_len(), r2c.output_len(), real);
+                let (x, y) = self.tensors::<R, R::Complex>(&real_of, &half_of, real);
                 let mut y = Some(y);
                 self.row(&format!("r2c {label} {text}"), || {
-                    y = Some(fft.r2c(&r2c, &x, y.take().unwrap()).unwrap().await_result().unwrap());
+                    y = Some(fft.r2c(&spec, &x, y.take().unwrap()).unwrap().await_result().unwrap());
                 });
             }
             if self.wants(&format!("c2r {label} {text}")) {
-                let (x, y) = self.buffers::<R::Complex, R>(c2r.input_len(), c2r.output_len(), complex);
+                let (x, y) = self.tensors::<R::Complex, R>(&half_of, &real_of, complex);
                 let mut y = Some(y);
                 self.row(&format!("c2r {label} {text}"), || {
-                    y = Some(fft.c2r(&c2r, &x, y.take().unwrap()).unwrap().await_result().unwrap());
+                    y = Some(fft.c2r(&spec, &x, y.take().unwrap()).unwrap().await_result().unwrap());
                 });
             }
         }
     }
 
-    fn buffers<T: windlass::Element, U: windlass::Element>(
+    fn tensors<T: windlass::Element, U: windlass::Element>(
         &self,
-        from: windlass::Result<usize>,
-        to: windlass::Result<usize>,
+        from: &[usize],
+        to: &[usize],
         of: fn(f64) -> T,
-    ) -> (DeviceBuffer<T>, DeviceBuffer<U>) {
+    ) -> (Tensor<T>, Tensor<U>) {
         let mut random = Random(1);
-        let x: Vec<T> = (0..from.unwrap()).map(|_| of(random.unit() - 0.5)).collect();
-        let y = self.device.zeros(to.unwrap()).unwrap();
-        (self.device.upload(x).unwrap().await_result().unwrap(), y)
+        let x: Vec<T> = (0..from.iter().product()).map(|_| of(random.unit() - 0.5)).collect();
+        (self.device.tensor(from, x).unwrap(), self.device.zeros_tensor(to).unwrap())
     }
 
     /// Cosine transforms, and a convolution.
@@ -138,9 +139,8 @@ impl Bench {
             for shape in [&[1 << 20][..], &[1024, 1024]] {
                 let label = format!("{text} {} f64", name(1, shape));
                 if self.wants(&label) {
-                    let len = shape.iter().product::<usize>();
-                    let (x, y) = self.buffers::<f64, f64>(Ok(len), Ok(len), |x| x);
-                    let (spec, mut y) = (RealTransform::new(trig, Dims::from(shape)), Some(y));
+                    let (x, y) = self.tensors::<f64, f64>(shape, shape, |x| x);
+                    let (spec, mut y) = (RealTransform::new(trig), Some(y));
                     self.row(&label, || {
                         let pending = fft.real_transform(&spec, &x, y.take().unwrap()).unwrap();
                         y = Some(pending.await_result().unwrap());
@@ -149,9 +149,9 @@ impl Bench {
             }
         }
         if self.wants("convolve 1024x1024 with 64x64 f64") {
-            let spec = Convolve::new([1024, 1024], [64, 64]).mode(Mode::Same);
-            let (x, y) = self.buffers::<f64, f64>(Ok(1 << 20), Ok(1 << 20), |x| x);
-            let (h, mut y) = (self.buffers::<f64, f64>(Ok(4096), Ok(0), |x| x).0, Some(y));
+            let spec = Convolve::new().mode(Mode::Same);
+            let (x, y) = self.tensors::<f64, f64>(&[1024; 2], &[1024; 2], |x| x);
+            let (h, mut y) = (self.tensors::<f64, f64>(&[64; 2], &[0], |x| x).0, Some(y));
             self.row("convolve 1024x1024 with 64x64 f64", || {
                 y = Some(fft.convolve(&spec, &x, &h, y.take().unwrap()).unwrap().await_result().unwrap());
             });

@@ -90,7 +90,7 @@ impl Training {
 
     /// The sum of a gradient, or of the loss, over all ranks.
     fn all(&self, own: Tensor<f32>) -> Result<Tensor<f32>> {
-        Ok(self.comm.all_reduce_tensor(Combine::Sum, own)?.await_result()?)
+        Ok(self.comm.all_reduce_in_place(Combine::Sum, [own])?.await_result()?.remove(0))
     }
 
     /// One step with the whole batch; the mean loss before it.
@@ -129,12 +129,13 @@ impl Training {
     /// After a loss: the ranks that are left go on where the first of them is.
     fn go_on(&mut self) -> Result<()> {
         self.comm.rebuild(Members::Survivors, Duration::from_secs(30))?;
-        let step = self.comm.broadcast_tensor(0, self.device.tensor([1], vec![self.step])?)?.await_result()?;
+        let step =
+            self.comm.broadcast_in_place(0, [self.device.tensor([1], vec![self.step])?])?.await_result()?.remove(0);
         self.step = self.device.item(&step)?;
         for Parameter(state) in &mut self.net {
             for tensor in state {
                 let old = std::mem::replace(tensor, self.device.zeros_tensor([0, 0])?);
-                *tensor = self.comm.broadcast_tensor(0, old)?.await_result()?;
+                *tensor = self.comm.broadcast_in_place(0, [old])?.await_result()?.remove(0);
             }
         }
         Ok(())

@@ -75,7 +75,7 @@ fn spmv(device: &Device) -> Made<'_> {
 #[cfg(feature = "fft")]
 fn fft(device: &Device) -> Made<'_> {
     let x = device.zeros_tensor::<windlass::Complex<f32>>([1024]).unwrap();
-    discarded(device, move || drop(device.fft().fft_tensor(&x, &[0]).unwrap().into_output()))
+    discarded(device, move || drop(device.fft().fft(&x, &[0]).unwrap().into_output()))
 }
 
 /// Factors of factors of zeros: nobody asks for the verdict.

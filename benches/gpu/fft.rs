@@ -6,8 +6,9 @@ use cudarc::driver::sys::CUstream;
 use libloading::Library;
 use std::ffi::c_int;
 use std::time::Duration;
-use windlass::fft::{FftReal, FftSpec};
-use windlass::{Device, DeviceBuffer, Element, Wait};
+use windlass::fft::{FftReal, FftSpec, Kind};
+use windlass::tensor::Layout;
+use windlass::{Device, Element, Tensor, Wait};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -68,8 +69,11 @@ impl Drop for Plan<'_> {
 }
 
 pub(crate) fn run(bench: &mut Bench) {
-    let small =
-        bench.device.fft().prepare::<f32>(&FftSpec::c2c([16])).and_then(windlass::PendingDispatch::await_result);
+    let small = bench
+        .device
+        .fft()
+        .prepare::<f32>(Kind::C2c, &FftSpec::new(), Layout::rows(1, 16), Layout::rows(1, 16))
+        .and_then(windlass::PendingDispatch::await_result);
     if let Err(error) = small {
         return bench.skip("fft", &error.to_string());
     }
@@ -103,17 +107,16 @@ fn both<R: FftReal>(
     [real, complex]: [u32; 2],
 ) {
     let sizes = (count, shape);
-    let spec = FftSpec::c2c(shape).batch(count);
+    let spec = FftSpec::new().axes((1..=shape.len() as isize).map(|axis| -axis).rev().collect::<Vec<_>>());
     row::<R::Complex, R::Complex>(bench, api, &format!("c2c {text} {dtype}"), sizes, [complex; 2], &|device, x, y| {
         device.fft().c2c(&spec, x, y).unwrap().into_output()
     });
-    let spec = FftSpec::r2c(shape).batch(count);
     row::<R, R::Complex>(bench, api, &format!("r2c {text} {dtype}"), sizes, [real, complex], &|device, x, y| {
         device.fft().r2c(&spec, x, y).unwrap().into_output()
     });
 }
 
-type Call<'c, T, U> = &'c dyn Fn(&Device, &DeviceBuffer<T>, DeviceBuffer<U>) -> DeviceBuffer<U>;
+type Call<'c, T, U> = &'c dyn Fn(&Device, &Tensor<T>, Tensor<U>) -> Tensor<U>;
 
 /// One kind and shape: all of the work, and the enqueue alone.
 fn row<T: Element, U: Element>(
@@ -156,8 +159,9 @@ fn row<T: Element, U: Element>(
     let output = Memory::new(&raw, len_out * size_of::<U>(), stream);
     let work = Memory::new(&raw, work.max(16), stream);
     let plan = Plan { api, raw, plan, stream, work, from: input, to: output };
-    let x = device.zeros::<T>(len).unwrap();
-    let mut y = Some(device.zeros::<U>(len_out).unwrap());
+    let extents = |of: &[i64]| [count].into_iter().chain(of.iter().map(|n| *n as usize)).collect::<Vec<_>>();
+    let x = device.zeros_tensor::<T>(extents(&n)).unwrap();
+    let mut y = Some(device.zeros_tensor::<U>(extents(&out)).unwrap());
     const BATCH: usize = 8;
     let event = raw.event(NO_TIMING);
 

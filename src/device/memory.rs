@@ -81,7 +81,7 @@ impl Device {
     }
 
     fn region_of(&self, wanted: Wanted) -> Result<Arc<Region>> {
-        let len = wanted.len;
+        let bytes = wanted.bytes;
         let mut epoch = self.epoch();
         let (allocation, track) = loop {
             match self.allocate(&epoch, wanted) {
@@ -98,7 +98,7 @@ impl Device {
                 answer => break answer.map_err(|error| self.refusal(&epoch, error))?,
             }
         };
-        Ok(Region::new(allocation, epoch, InitState::Valid, track, 0..len))
+        Ok(Region::new(allocation, epoch, InitState::Valid, track, 0..bytes))
     }
 
     /// For an error that no dispatch will report: adds the device to it, and counts it.

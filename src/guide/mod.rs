@@ -70,7 +70,6 @@ pub mod programs {}
 /// [`Store::serve`]: crate::collective::Store::serve
 /// [`all_gather`]: crate::collective::Communicator::all_gather
 /// [`all_reduce_in_place`]: crate::collective::Communicator::all_reduce_in_place
-/// [`all_reduce_tensor`]: crate::collective::Communicator::all_reduce_tensor
 /// [`all_reduce`]: crate::collective::Communicator::all_reduce
 /// [`all_to_all`]: crate::collective::Communicator::all_to_all
 /// [`barrier`]: crate::collective::Communicator::barrier
@@ -79,7 +78,6 @@ pub mod programs {}
 /// [`devices`]: crate::collective::Communicator::devices
 /// [`exchange`]: crate::collective::Communicator::exchange
 /// [`faults`]: crate::guide::faults
-/// [`gather_tensor`]: crate::collective::Communicator::gather_tensor
 /// [`gather`]: crate::collective::Communicator::gather
 /// [`heartbeat`]: crate::DeviceBuilder::heartbeat
 /// [`islands`]: crate::placement::islands
@@ -91,7 +89,6 @@ pub mod programs {}
 /// [`reduce`]: crate::collective::Communicator::reduce
 /// [`replacement`]: crate::collective::Rendezvous::replacement
 /// [`scatter`]: crate::collective::Communicator::scatter
-/// [`send_tensor`]: crate::collective::Communicator::send_tensor
 /// [`served`]: crate::collective::Rendezvous::served
 /// [`silence`]: crate::collective::Rendezvous::silence
 /// [`watchdog`]: crate::DeviceBuilder::watchdog

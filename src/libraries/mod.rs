@@ -45,7 +45,6 @@ mod kernel;
 pub mod moves;
 #[cfg(feature = "nvrtc")]
 pub mod nvrtc;
-#[cfg(feature = "blas")]
 mod operands;
 #[cfg(test)]
 #[cfg(all(feature = "host", feature = "blas", feature = "fft", target_os = "linux"))]

@@ -32,9 +32,9 @@ fn products(device: &Device, captured: &DeviceBuffer<f64>) -> Program {
 fn transforms(device: &Device, _: &DeviceBuffer<f64>) -> Program {
     let recorded = device.record(|r| {
         let (x, y) = (r.input::<f64>(8)?, r.output::<f64>(8)?);
-        let z = r.fft().r2c(&FftSpec::r2c([8]), &x, r.uninit::<Complex<f64>>(5)?)?.into_output();
+        let z = r.fft().r2c(&FftSpec::new(), &x, r.uninit::<Complex<f64>>(5)?)?.into_buffer();
         let z = r.blas().scal(Complex::new(0.0, 1.0), z)?.into_output();
-        r.fft().c2r(&FftSpec::c2r([8]), &z, y).map(drop)?;
+        r.fft().c2r(&FftSpec::new(), &z, y).map(drop)?;
         Ok(())
     });
     recorded.unwrap().0

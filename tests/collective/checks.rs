@@ -3,24 +3,24 @@
 use crate::model::done;
 use crate::{LONG, gpus, host, hosts};
 use windlass::collective::{Combine, Communicator, Transfer};
-use windlass::{Complex, Device, DeviceBuffer, Element, Error, Submitted};
+use windlass::{Complex, Device, Element, Error, Submitted, Tensor};
 
 fn devices() -> Vec<Device> {
     let gpus = gpus();
     if gpus.len() >= 2 { gpus[..2].to_vec() } else { hosts(2) }
 }
 
-fn buffers<T: Element>(devices: &[Device], lens: &[usize]) -> Vec<DeviceBuffer<T>> {
-    devices.iter().zip(lens).map(|(device, len)| device.zeros(*len).unwrap()).collect()
+fn buffers<T: Element>(devices: &[Device], lens: &[usize]) -> Vec<Tensor<T>> {
+    devices.iter().zip(lens).map(|(device, len)| device.zeros_tensor([*len]).unwrap()).collect()
 }
 
-fn up(device: &Device, x: f32) -> DeviceBuffer<f32> {
-    device.upload([x; 4]).unwrap().into_output()
+fn up(device: &Device, x: f32) -> Tensor<f32> {
+    device.tensor([2, 2], [x; 4]).unwrap()
 }
 
 /// The refusal's argument and text; the outputs must have come back.
 #[track_caller]
-fn refused<T: Element>(submitted: Submitted<Vec<DeviceBuffer<T>>>, outputs: usize) -> (String, String) {
+fn refused<T: Element>(submitted: Submitted<Vec<Tensor<T>>>, outputs: usize) -> (String, String) {
     let rejected = submitted.map(drop).unwrap_err();
     assert_eq!(rejected.back.map(|(back,)| back.len()), Some(outputs), "the outputs come back");
     let text = rejected.error.to_string();
@@ -75,7 +75,7 @@ fn ranks_types_and_factors_are_checked() {
     let x = buffers::<f32>(&d, &[4, 4]);
     let (argument, text) = refused(comm.broadcast_in_place(2, buffers::<f32>(&d, &[4, 4])), 2);
     assert!(argument == "root" && text.contains("there are 2"), "{text}");
-    let (argument, _) = refused(comm.exchange(&[Transfer { from: 0, to: 7 }], &x[..1], Vec::new()), 0);
+    let (argument, _) = refused(comm.exchange(&[Transfer { from: 0, to: 7 }], &x[..1], Vec::<Tensor<f32>>::new()), 0);
     assert_eq!(argument, "transfers");
     let (argument, text) = refused(comm.all_reduce_in_place(Combine::Sum, buffers::<i16>(&d, &[4, 4])), 2);
     assert!(argument == "Unsupported" && text.contains("i16"), "{text}");

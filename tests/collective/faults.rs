@@ -49,9 +49,9 @@ fn a_gpu_that_dies_leaves_no_other_waiting_in_a_collective() {
     let x = comm.all_reduce_in_place(Combine::Sum, vec![ones(0), ones(1)]).unwrap().await_result().unwrap();
     let mut x = x.into_iter();
     let (first, second) = (x.next().unwrap(), x.next().unwrap());
-    let second = devices[1].dispatch(Bad, (), (second,)).unwrap().into_output();
+    let second = devices[1].dispatch(Bad, (), (second.into_buffer(),)).unwrap().into_output();
     let began = Instant::now();
-    let error = match comm.all_reduce_in_place(Combine::Sum, vec![first, second]) {
+    let error = match comm.all_reduce_in_place(Combine::Sum, vec![first, second.into()]) {
         Ok(pending) => match pending.await_timeout(LONG) {
             Ok(answer) => answer.map(drop).unwrap_err().error,
             Err(_) => panic!("it was never settled"),

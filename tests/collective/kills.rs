@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 use windlass::clock::{Clock, ManualClock, Timing};
 use windlass::collective::{Combine, Communicator, Members, Rendezvous, Store};
-use windlass::{Device, DeviceBuffer, Error, HostPool, PendingDispatch};
+use windlass::{Device, Error, HostPool, PendingDispatch, Tensor};
 
 const CHILD: &str = "WINDLASS_TEST_COLLECTIVE_MEMBER";
 /// After so long by its clock a process is silent; how far the test lets that go at a time.
@@ -48,7 +48,7 @@ fn model(numbers: &[usize], own: usize, step: u64) -> Vec<u32> {
     }
 }
 
-type Pending = PendingDispatch<Vec<DeviceBuffer<u32>>>;
+type Pending = PendingDispatch<Vec<Tensor<u32>>>;
 
 /// A process of the job.
 pub(crate) struct Member {

@@ -86,7 +86,7 @@ pub(crate) fn deterministic_bits<T: Element>(devices: &[Device], how: Combine<T>
         let n = devices.len();
         let data: Vec<_> = devices.iter().map(|_| rough(&mut rng, len * n, make)).collect();
         let x: Vec<_> = devices.iter().zip(&data).map(|(d, x)| d.upload(x.clone()).unwrap().into_output()).collect();
-        let room = |len: usize| devices.iter().map(|device| device.uninit(len).unwrap()).collect();
+        let room = |len: usize| devices.iter().map(|device| device.uninit(len).unwrap()).collect::<Vec<_>>();
         let sums = comm.all_reduce(how.clone(), &x, room(len * n)).unwrap().await_result().unwrap();
         let parts = comm.reduce_scatter(how.clone(), &x, room(len)).unwrap().await_result().unwrap();
         let root = comm.reduce(how.clone(), n - 1, &x, vec![devices[n - 1].uninit(len * n).unwrap()]);
@@ -158,15 +158,15 @@ fn a_new_kernel_and_frees_between_collectives_wait_for_nothing() {
     let devices = worlds(2).pop().unwrap();
     let (comm, n) = (Communicator::new(&devices).unwrap(), devices.len() as u32);
     let len = 4 << 20;
-    let mut x: Vec<_> = devices.iter().map(|device| device.upload(vec![1u32; len]).unwrap().into_output()).collect();
+    let mut x: Vec<_> = devices.iter().map(|device| device.full_tensor([len], 1u32).unwrap()).collect();
     for _ in 0..4 {
         x = comm.all_reduce_in_place(Combine::Sum, x).unwrap().into_output();
     }
     let y = devices.iter().zip(&x).map(|(device, x)| {
         drop(device.uninit::<u8>(1 << 20).unwrap());
-        device.dispatch(New, (x.as_in(),), (device.uninit(len).unwrap(),)).unwrap().into_output()
+        device.dispatch(New, (x.buffer().as_in(),), (device.uninit(len).unwrap(),)).unwrap().into_output()
     });
-    let y = y.collect();
+    let y: Vec<_> = y.collect();
     drop(x);
     let y = comm.all_reduce_in_place(Combine::Sum, y).unwrap().await_result().unwrap();
     let expected = n.wrapping_pow(4).wrapping_mul(n.wrapping_pow(4)).wrapping_add(1).wrapping_mul(n);

@@ -4,16 +4,16 @@
 use crate::Rng;
 use crate::operands::Exact;
 use windlass::collective::{Communicator, Transfer};
-use windlass::{Device, DeviceBuffer, Element, PendingDispatch, Submitted};
+use windlass::{Device, Element, PendingDispatch, Submitted, Tensor};
 
 /// A buffer that is a window of a longer one.
-pub(crate) fn up<T: Element>(device: &Device, data: &[T], rng: &mut Rng) -> DeviceBuffer<T> {
+pub(crate) fn up<T: Element>(device: &Device, data: &[T], rng: &mut Rng) -> Tensor<T> {
     let (before, after) = (rng.below(4), rng.below(3));
     let mut all = vec![junk::<T>(); before];
     all.extend_from_slice(data);
     all.extend(vec![junk::<T>(); after]);
     let buffer = device.upload(all).unwrap().into_output();
-    buffer.narrow(before..before + data.len()).unwrap()
+    buffer.narrow(before..before + data.len()).unwrap().into()
 }
 
 fn junk<T: Element>() -> T {
@@ -26,7 +26,8 @@ fn bytes<T: Element>(data: &[T]) -> &[u8] {
 
 /// Asserts what a buffer holds, and that nothing beside its window was written.
 #[track_caller]
-pub(crate) fn assert_holds<T: Element>(device: &Device, buffer: DeviceBuffer<T>, expected: &[T], what: &str) {
+pub(crate) fn assert_holds<T: Element>(device: &Device, tensor: Tensor<T>, expected: &[T], what: &str) {
+    let buffer = tensor.into_buffer();
     let found = device.download(&buffer).unwrap().await_result().unwrap();
     assert!(bytes(&found) == bytes(expected), "{what} of {}: {found:?} instead of {expected:?}", T::DTYPE);
     let len = buffer.len();
@@ -48,16 +49,16 @@ impl World<'_> {
         self.devices.len()
     }
 
-    fn ups<T: Element>(&self, data: &[Vec<T>], rng: &mut Rng) -> Vec<DeviceBuffer<T>> {
+    fn ups<T: Element>(&self, data: &[Vec<T>], rng: &mut Rng) -> Vec<Tensor<T>> {
         self.devices.iter().zip(data).map(|(device, data)| up(device, data, rng)).collect()
     }
 
-    fn rooms<T: Element>(&self, len: usize, rng: &mut Rng) -> Vec<DeviceBuffer<T>> {
+    fn rooms<T: Element>(&self, len: usize, rng: &mut Rng) -> Vec<Tensor<T>> {
         self.ups(&vec![vec![junk::<T>(); len]; self.ranks()], rng)
     }
 
     #[track_caller]
-    fn assert_all<T: Element>(&self, done: Submitted<Vec<DeviceBuffer<T>>>, expected: &[Vec<T>], what: &str) {
+    fn assert_all<T: Element>(&self, done: Submitted<Vec<Tensor<T>>>, expected: &[Vec<T>], what: &str) {
         let buffers = done.unwrap_or_else(|error| panic!("{what} of {}: {}", T::DTYPE, error.error));
         let buffers = buffers.await_result().unwrap_or_else(|error| panic!("{what} of {}: {error}", T::DTYPE));
         assert_eq!(buffers.len(), self.ranks(), "{what}");
@@ -67,7 +68,7 @@ impl World<'_> {
     }
 
     #[track_caller]
-    fn assert_root<T: Element>(&self, root: usize, done: Submitted<Vec<DeviceBuffer<T>>>, expected: &[T], what: &str) {
+    fn assert_root<T: Element>(&self, root: usize, done: Submitted<Vec<Tensor<T>>>, expected: &[T], what: &str) {
         let mut buffers = done.unwrap().await_result().unwrap();
         assert_eq!(buffers.len(), 1, "{what}");
         assert_holds(&self.devices[root], buffers.remove(0), expected, what);

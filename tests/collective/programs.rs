@@ -3,13 +3,13 @@
 use crate::model::up;
 use crate::{Rng, gpus, hosts};
 use windlass::collective::{Combine, Communicator};
-use windlass::{Device, DeviceBuffer};
+use windlass::{Device, Tensor};
 
 /// Cells of `ranks * UNIT` numbers, one of each kind on each rank.
 const UNIT: usize = 5;
 
 struct Cells {
-    buffers: Vec<DeviceBuffer<u32>>,
+    buffers: Vec<Tensor<u32>>,
     model: Vec<Vec<u32>>,
 }
 
@@ -63,7 +63,7 @@ fn step(comm: &Communicator, devices: &[Device], a: &mut Cells, b: &mut Cells, r
         _ => {
             // Work of one device, which the collectives before and after must be ordered with.
             let buffer = a.buffers.remove(root);
-            a.buffers.insert(root, devices[root].fill(buffer, 7).unwrap().into_output());
+            a.buffers.insert(root, devices[root].fill_part(buffer, 7).unwrap().into_output());
             a.model[root] = vec![7; len];
         }
     }

@@ -4,7 +4,7 @@ use crate::operands::Exact;
 use crate::{LONG, Rng, host, side_by_side};
 use std::time::Duration;
 use windlass::collective::{Combine, Communicator, Rendezvous, Transfer};
-use windlass::{Complex, Device, DeviceBuffer, Error, bf16, f16};
+use windlass::{Complex, Device, DeviceBuffer, Error, Tensor, bf16, f16};
 
 /// An address that nothing listens at.
 pub(crate) fn address() -> String {
@@ -56,22 +56,22 @@ impl Process {
     }
 
     /// The data of this process's ranks.
-    fn ups<T: Exact>(&self, data: &[Vec<T>]) -> Vec<DeviceBuffer<T>> {
-        self.own().map(|rank| self.device(rank).upload(data[rank].clone()).unwrap().into_output()).collect()
+    fn ups<T: Exact>(&self, data: &[Vec<T>]) -> Vec<Tensor<T>> {
+        self.own().map(|rank| self.device(rank).buffer(data[rank].clone()).unwrap().into()).collect()
     }
 
-    fn rooms<T: Exact>(&self, len: usize) -> Vec<DeviceBuffer<T>> {
-        self.devices.iter().map(|device| device.uninit(len).unwrap()).collect()
+    fn rooms<T: Exact>(&self, len: usize) -> Vec<Tensor<T>> {
+        self.devices.iter().map(|device| device.uninit_tensor([len]).unwrap()).collect()
     }
 
     /// One for the root, if it is of this process.
-    fn on_root<T: Exact>(&self, root: usize, data: &[T]) -> Vec<DeviceBuffer<T>> {
+    fn on_root<T: Exact>(&self, root: usize, data: &[T]) -> Vec<Tensor<T>> {
         let is_own = self.own().contains(&root);
-        is_own.then(|| self.device(root).upload(data.to_vec()).unwrap().into_output()).into_iter().collect()
+        is_own.then(|| self.device(root).buffer(data.to_vec()).unwrap().into()).into_iter().collect()
     }
 
     #[track_caller]
-    fn assert<T: Exact>(&self, done: windlass::Submitted<Vec<DeviceBuffer<T>>>, expected: &[Vec<T>], what: &str) {
+    fn assert<T: Exact>(&self, done: windlass::Submitted<Vec<Tensor<T>>>, expected: &[Vec<T>], what: &str) {
         let buffers = done.unwrap().await_result().unwrap();
         assert_eq!(buffers.len(), self.devices.len());
         for (rank, buffer) in self.own().zip(&buffers) {
@@ -80,7 +80,7 @@ impl Process {
     }
 
     #[track_caller]
-    fn assert_root<T: Exact>(&self, root: usize, done: windlass::Submitted<Vec<DeviceBuffer<T>>>, expected: &[T]) {
+    fn assert_root<T: Exact>(&self, root: usize, done: windlass::Submitted<Vec<Tensor<T>>>, expected: &[T]) {
         let buffers = done.unwrap().await_result().unwrap();
         assert_eq!(buffers.len(), usize::from(self.own().contains(&root)));
         buffers.iter().for_each(|buffer| assert!(self.device(root).to_vec(buffer).unwrap() == expected));
@@ -134,7 +134,7 @@ impl Process {
         self.assert(comm.all_to_all(&self.ups(&long), self.rooms(n * count)), &turned, "all_to_all");
         let transfers: Vec<Transfer> = (0..n).map(|from| Transfer { from, to: (from + 1) % n }).collect();
         let outputs = transfers.iter().filter(|t| self.own().contains(&t.to));
-        let outputs = outputs.map(|t| self.device(t.to).uninit(count).unwrap()).collect();
+        let outputs = outputs.map(|t| self.device(t.to).uninit(count).unwrap()).collect::<Vec<_>>();
         let done = comm.exchange(&transfers, &self.ups(&short), outputs).unwrap().await_result().unwrap();
         for (transfer, buffer) in transfers.iter().filter(|t| self.own().contains(&t.to)).zip(&done) {
             assert!(self.device(transfer.to).to_vec(buffer).unwrap() == short[transfer.from]);
@@ -183,7 +183,7 @@ fn the_bits_are_those_of_one_process_for_every_size() {
         let devices: Vec<Device> = (0..3).map(|_| host(1)).collect();
         let comm = Communicator::new(&devices).unwrap();
         let sum = |len: &usize| {
-            let x =
+            let x: Vec<_> =
                 devices.iter().enumerate().map(|(rank, d)| d.upload(data(rank, *len)).unwrap().into_output()).collect();
             let sums = comm.all_reduce_in_place(Combine::Sum, x).unwrap().await_result().unwrap();
             devices[0].to_vec(&sums[0]).unwrap()
@@ -220,10 +220,10 @@ fn a_collective_that_does_not_fit_together_fails_everywhere_and_the_next_one_run
         assert!(text.contains("root 0") && text.contains("root 1"), "{text}");
         // An exchange whose ends differ in length.
         let moves = [Transfer { from: 0, to: 2 }];
-        let none = Vec::<DeviceBuffer<u8>>::new();
+        let none = Vec::<Tensor<u8>>::new();
         let done = match process.index {
             0 => process.comm.exchange(&moves, &[device.zeros::<u8>(3).unwrap()], none),
-            1 => process.comm.exchange(&moves, &none, Vec::new()),
+            1 => process.comm.exchange(&moves, &none, Vec::<Tensor<u8>>::new()),
             _ => process.comm.exchange(&moves, &none, vec![device.zeros(2).unwrap()]),
         };
         assert!(matches!(done.unwrap().await_result().map(drop).unwrap_err().error, Error::InvalidArgument { .. }));

@@ -183,7 +183,7 @@ fn a_process_with_several_gpus_is_lost_with_all_its_ranks() {
                 return;
             }
             let sum = |x: f32| {
-                let x = process.devices.iter().map(|device| up(device, &[x; 3])).collect();
+                let x: Vec<_> = process.devices.iter().map(|device| up(device, &[x; 3])).collect();
                 process.comm.all_reduce_in_place(Combine::Sum, x).unwrap().await_result()
             };
             let error = sum(1.0).map(drop).unwrap_err().error;
@@ -255,7 +255,7 @@ fn several_real_gpus_of_a_process_are_ranks() {
             }
             process.all::<i32>(40_001, &mut rng);
             let comm = process.comm.deterministic();
-            let x = process.devices.iter().map(|device| up(device, &[1.5; 777])).collect();
+            let x: Vec<_> = process.devices.iter().map(|device| up(device, &[1.5; 777])).collect();
             let sums = comm.all_reduce_in_place(Combine::Sum, x).unwrap().await_result().unwrap();
             for (device, sums) in process.devices.iter().zip(&sums) {
                 assert_eq!(device.to_vec(sums).unwrap(), [1.5 * comm.ranks() as f32; 777]);

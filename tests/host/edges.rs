@@ -194,15 +194,15 @@ const OF_LIBRARIES: &[Case] = &[
     ("matmul f16", VECTOR, |on, n| {
         done(on, on.device.blas_lt().matmul(Matmul::new(2, n, 3), &on.halves(6), &on.halves(3 * n), on.halves(2 * n)))
     }),
-    ("c2c", VECTOR, |on, n| done(on, on.device.fft().c2c(&FftSpec::c2c([n]), &on.complex(n), on.complex(n)))),
-    ("r2c", VECTOR, |on, n| done(on, on.device.fft().r2c(&FftSpec::r2c([n]), &on.reals(n), on.complex(n / 2 + 1)))),
-    ("c2r", VECTOR, |on, n| done(on, on.device.fft().c2r(&FftSpec::c2r([n]), &on.complex(n / 2 + 1), on.reals(n)))),
+    ("c2c", VECTOR, |on, n| done(on, on.device.fft().c2c(&FftSpec::new(), &on.complex(n), on.complex(n)))),
+    ("r2c", VECTOR, |on, n| done(on, on.device.fft().r2c(&FftSpec::new(), &on.reals(n), on.complex(n / 2 + 1)))),
+    ("c2r", VECTOR, |on, n| done(on, on.device.fft().c2r(&FftSpec::new(), &on.complex(n / 2 + 1), on.reals(n)))),
     ("dct", VECTOR, |on, n| {
-        let spec = RealTransform::new(Trig::Dct2, [n]);
+        let spec = RealTransform::new(Trig::Dct2);
         done(on, on.device.fft().real_transform(&spec, &on.doubles(n), on.doubles(n)))
     }),
     ("convolve", VECTOR, |on, n| {
-        done(on, on.device.fft().convolve(&Convolve::new([n], [3]), &on.doubles(n), &on.doubles(3), on.doubles(n + 2)))
+        done(on, on.device.fft().convolve(&Convolve::new(), &on.doubles(n), &on.doubles(3), on.doubles(n + 2)))
     }),
     ("uniform", LONG, |on, n| done(on, on.device.rng(7).fill_from(0, Uniform::above_zero(), on.reals(n)))),
     ("normal", VECTOR, |on, n| done(on, on.device.rng(7).fill_from(3, Normal::new(0.0, 1.0), on.doubles(n)))),

@@ -3,9 +3,10 @@
 use super::limits::{addresses, limit};
 use crate::common::child::{alone, this_test};
 use crate::common::{down, host, up};
-use windlass::fft::{FftSpec, RealTransform, Trig, Window, fftfreq, rfftfreq, window};
+use windlass::fft::{FftSpec, Kind, RealTransform, Trig, Window, fftfreq, rfftfreq, window};
 use windlass::rng::{Generator, Stream};
 use windlass::solver::Matrix;
+use windlass::tensor::Layout;
 use windlass::{Error, Result};
 
 #[track_caller]
@@ -29,11 +30,15 @@ fn lists_and_plans_of_any_length_are_an_error() {
         is_out_of_memory(Stream::new(Generator::Philox, 1).split(1 << 42));
         is_out_of_memory(device.rng(1).split(1 << 42));
         let fft = device.fft();
-        for spec in [FftSpec::r2c([1 << 40]), FftSpec::c2c([1 << 30]), FftSpec::c2r([(1 << 28) + 3])] {
-            is_out_of_memory(fft.prepare::<f64>(&spec).unwrap().await_result());
+        let line = |n: usize| Layout::row_major([n]).unwrap();
+        let n = (1 << 28) + 3;
+        for (kind, x, y) in
+            [(Kind::R2c, 1 << 40, (1 << 39) + 1), (Kind::C2c, 1 << 30, 1 << 30), (Kind::C2r, n / 2 + 1, n)]
+        {
+            is_out_of_memory(fft.prepare::<f64>(kind, &FftSpec::new(), line(x), line(y)).unwrap().await_result());
         }
-        let none = || device.uninit::<f64>(0).unwrap();
-        let spec = RealTransform::new(Trig::Dct2, [1 << 40]).batch(0);
+        let none = || device.uninit_tensor::<f64>([0, 1 << 40]).unwrap();
+        let spec = RealTransform::new(Trig::Dct2).axes([1]);
         fft.real_transform(&spec, &none(), none()).unwrap().await_result().unwrap();
         assert_eq!(down(&device, &x), [1.0, 2.0]);
     });

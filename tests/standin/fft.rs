@@ -18,7 +18,7 @@ fn bench(slots: usize) -> (Session, Device) {
 
 fn transformed(device: &Device, n: usize) -> Result<Vec<C>, Error> {
     let x = device.upload(vec![C::new(1.0, 0.0); n])?.into_output();
-    let pending = device.fft().c2c(&FftSpec::c2c([n]), &x, device.uninit(n)?)?;
+    let pending = device.fft().c2c(&FftSpec::new(), &x, device.uninit(n)?)?;
     let y = pending.await_result()?;
     device.download(&y)?.await_result()
 }
@@ -142,21 +142,20 @@ fn what_is_composed_of_transforms_and_kernels_is_what_the_host_engine_makes() {
     let numbers = |n: usize| -> Vec<f64> { (0..n).map(|j| f64::from((j * 7 % 11) as u8) - 4.5).collect() };
     let kinds = [Trig::Dct1, Trig::Dct2, Trig::Dct3, Trig::Dct4, Trig::Dst1, Trig::Dst2, Trig::Dst3, Trig::Dst4];
     for trig in kinds {
-        let spec = RealTransform::new(trig, [4, 5]).batch(2).norm(windlass::fft::Normalization::Ortho);
+        let spec = RealTransform::new(trig).axes([-2, -1]).norm(windlass::fft::Normalization::Ortho);
         let on = |device: &Device| {
-            let x = up(device, numbers(40));
-            down(
-                device,
-                &device.fft().real_transform(&spec, &x, device.uninit(40).unwrap()).unwrap().await_result().unwrap(),
-            )
+            let x = device.tensor([2, 4, 5], numbers(40)).unwrap();
+            let y = device.uninit_tensor([2, 4, 5]).unwrap();
+            down(device, &device.fft().real_transform(&spec, &x, y).unwrap().await_result().unwrap())
         };
         assert_alike(&on(&device), &on(&host), &format!("{trig:?}"));
     }
     for mode in [Mode::Full, Mode::Same, Mode::Valid] {
-        let spec = Convolve::new([5, 6], [2, 3]).mode(mode).batch(2).own_kernels();
-        let len = spec.output_len().unwrap();
+        let spec = Convolve::new().mode(mode).axes(2);
+        let of_y = spec.output_shape([2, 5, 6], [2, 2, 3]).unwrap();
         let on = |device: &Device, correlate: bool| {
-            let (x, h, y) = (up(device, numbers(60)), up(device, numbers(12)), device.uninit(len).unwrap());
+            let [x, h] = [[2, 5, 6], [2, 2, 3]].map(|of| device.tensor(of, numbers(of.iter().product())).unwrap());
+            let y = device.uninit_tensor(&of_y).unwrap();
             let fft = device.fft();
             let y = if correlate { fft.correlate(&spec, &x, &h, y) } else { fft.convolve(&spec, &x, &h, y) };
             down(device, &y.unwrap().await_result().unwrap())
@@ -165,12 +164,13 @@ fn what_is_composed_of_transforms_and_kernels_is_what_the_host_engine_makes() {
         assert_alike(&on(&device, true), &on(&host, true), &format!("{mode:?} backwards"));
     }
     for edges in [Edges::Inside, Edges::Zeros, Edges::Mirrored] {
-        let spec = Stft::new(30, 8).hop(3).edges(edges).batch(2);
+        let spec = Stft::new(8).hop(3).edges(edges);
         let on = |device: &Device| {
-            let (x, window) = (up(device, numbers(60)), up(device, vec![0.5, 1.0, 1.5, 2.0, 2.0, 1.5, 1.0, 0.5]));
-            let spectra = device.uninit(spec.spectra_len().unwrap()).unwrap();
+            let x = device.tensor([2, 30], numbers(60)).unwrap();
+            let window = up(device, vec![0.5, 1.0, 1.5, 2.0, 2.0, 1.5, 1.0, 0.5]);
+            let spectra = device.uninit_tensor([2, spec.frames(30).unwrap(), spec.bins()]).unwrap();
             let spectra = device.fft().stft(&spec, &x, &window, spectra).unwrap().into_output();
-            let y = device.fft().istft(&spec, &spectra, &window, device.uninit(60).unwrap()).unwrap();
+            let y = device.fft().istft(&spec, &spectra, &window, device.uninit_tensor([2, 30]).unwrap()).unwrap();
             down(device, &y.await_result().unwrap())
         };
         assert_alike(&on(&device), &on(&host), &format!("{edges:?}"));

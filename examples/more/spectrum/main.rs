@@ -80,9 +80,9 @@ fn run() -> Result<(), Box<dyn Error>> {
     for first in (0..frames).step_by(TOGETHER) {
         let count = TOGETHER.min(frames - first);
         let (begin, len) = (first * HOP, (count - 1) * HOP + FRAME);
-        let spec = Stft::new(len, FRAME).hop(HOP).edges(Edges::Inside);
+        let spec = Stft::new(FRAME).hop(HOP).edges(Edges::Inside);
         let part = samples.as_in().slice(begin..begin + len)?;
-        let spectra = device.uninit(spec.spectra_len()?)?;
+        let spectra = device.uninit_tensor([count, spec.bins()])?;
         let spectra = device.fft().stft(&spec, part, &weights, spectra).map_err(Rejected::into_error)?;
         flight.push_back((first, device.download(&spectra)?));
         if flight.len() == WINDOW

@@ -3,7 +3,7 @@
 #[cfg(feature = "cuda")]
 use super::Allocation;
 use super::init_state::{InitCell, InitState};
-use super::operand::narrow;
+use super::operand::{narrow, resized};
 use super::{GpuRef, In, Region};
 use crate::core::element::Element;
 #[cfg(feature = "cuda")]
@@ -98,6 +98,13 @@ impl<T: Element> DeviceBuffer<T> {
         GpuRef::new(region, offset, len)
     }
 
+    /// The same bytes as elements of another size.
+    pub(crate) fn of_elements<U: Element>(self) -> DeviceBuffer<U> {
+        let (region, offset, len) = self.into_parts();
+        let (offset, len) = resized::<T, U>(offset, len);
+        DeviceBuffer::new(region, offset, len)
+    }
+
     /// Takes it apart into region, offset and length. The handle stays counted: it passes to what is made from the
     /// parts.
     pub(super) fn into_parts(self) -> (Arc<Region>, usize, usize) {
@@ -123,10 +130,16 @@ impl<T: Element> DeviceBuffer<T> {
         }
     }
 
+    /// The elements of the full extent: offset and number.
+    fn extent(&self) -> (usize, usize) {
+        let (window, size) = (&self.region.window, size_of::<T>());
+        let start = window.start.div_ceil(size);
+        (start, (window.end / size).saturating_sub(start))
+    }
+
     /// Restores the full extent, after [`narrow`](Self::narrow).
     pub fn widen(mut self) -> Self {
-        self.offset = self.region.window.start;
-        self.len = self.region.window.len();
+        (self.offset, self.len) = self.extent();
         self
     }
 
@@ -146,7 +159,7 @@ impl<T: Element> DeviceBuffer<T> {
         }
         let full = self.region.window.clone();
         let window = self.offset..self.offset + self.len;
-        let middle = window.start + mid;
+        let middle = (window.start + mid) * size_of::<T>();
         let track = self.region.legacy();
         let part = |full: Range<usize>, window: Range<usize>, track: AccessHistory| {
             let content = self.region.init.get();
@@ -155,8 +168,8 @@ impl<T: Element> DeviceBuffer<T> {
             region.init.inherit(&self.region.init);
             Self::new(region, window.start, window.len())
         };
-        let left = part(full.start..middle, window.start..middle, track.clone());
-        Ok((left, part(middle..full.end, middle..window.end, track)))
+        let left = part(full.start..middle, window.start..window.start + mid, track.clone());
+        Ok((left, part(middle..full.end, window.start + mid..window.end, track)))
     }
 
     /// The inverse of [`split_at`](Self::split_at): the full extent of `self` must end where the full extent of `right`
@@ -172,7 +185,7 @@ impl<T: Element> DeviceBuffer<T> {
             let error = Error::invalid(
                 "right",
                 format!(
-                    "{:?} and {:?} are not adjacent parts of one allocation",
+                    "the bytes {:?} and {:?} are not adjacent parts of one allocation",
                     self.region.window, right.region.window
                 ),
             );

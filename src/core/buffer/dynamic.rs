@@ -126,7 +126,8 @@ pub struct AnyBuffer {
 impl AnyBuffer {
     /// A handle of a window that another handle owns, for a program, which reads it in each replay.
     pub(crate) fn captured(region: &Arc<Region>, (offset, len): (usize, usize), dtype: DType) -> Self {
-        let region = region.capture(offset..offset + len);
+        let size = dtype.size();
+        let region = region.capture(offset * size..(offset + len) * size);
         region.handles.add_one();
         AnyBuffer { region, offset, len, dtype }
     }
@@ -140,7 +141,7 @@ impl AnyBuffer {
     /// All elements of a new region.
     #[cfg(feature = "external")]
     pub(crate) fn whole(region: Arc<Region>, dtype: DType) -> Self {
-        let len = region.window.len();
+        let len = region.window.len() / dtype.size();
         AnyBuffer { region, offset: 0, len, dtype }
     }
 
@@ -322,7 +323,7 @@ impl Elems for Dyn {
         // A loop rather than `collect`, which makes a call for each element.
         let mut spans = Self::Spans::new();
         for x in ins {
-            visit.add_view(x.region, x.offset, x.len);
+            visit.add_view(x.region, (x.offset, x.len), x.dtype.size());
             spans.push(AnySpan::new(x.region, x.offset, x.len, x.dtype));
         }
         spans
@@ -331,7 +332,7 @@ impl Elems for Dyn {
     fn write<'x>(buffers: &'x AnyBuffers, visit: &mut Visit<'_, 'x>) -> Self::Spans {
         let mut spans = Self::Spans::new();
         for x in &buffers.0 {
-            visit.add_owned(&x.region, x.offset, x.len);
+            visit.add_owned(&x.region, (x.offset, x.len), x.dtype.size());
             spans.push(AnySpan::new(&x.region, x.offset, x.len, x.dtype));
         }
         spans

@@ -81,13 +81,18 @@ impl<'x> Visit<'_, 'x> {
         offset: usize,
         len: usize,
     ) -> Span<T> {
-        self.add_view(region, offset, len);
+        self.add_view(region, (offset, len), size_of::<T>());
         Span::new(region, offset, len)
     }
 
     #[inline]
-    pub(super) fn add_view(&mut self, region: &'x crate::core::sync::Arc<super::Region>, offset: usize, len: usize) {
-        self.0.push(View::new(region, (offset, len), len == region.window.len()));
+    pub(super) fn add_view(
+        &mut self,
+        region: &'x crate::core::sync::Arc<super::Region>,
+        window: (usize, usize),
+        size: usize,
+    ) {
+        self.0.push(View::of(region, window, size));
     }
 
     /// Adds an operand that is read.
@@ -98,8 +103,13 @@ impl<'x> Visit<'_, 'x> {
 
     /// Adds an operand that is written: its buffer was moved in.
     #[inline]
-    pub(super) fn add_owned(&mut self, region: &'x crate::core::sync::Arc<super::Region>, offset: usize, len: usize) {
-        self.0.push(View::owned(region, (offset, len)));
+    pub(super) fn add_owned(
+        &mut self,
+        region: &'x crate::core::sync::Arc<super::Region>,
+        window: (usize, usize),
+        size: usize,
+    ) {
+        self.0.push(View::owned(region, window, size));
     }
 }
 
@@ -116,9 +126,9 @@ pub(crate) type Shape = SmallVec<[u32; 4]>;
 pub struct Receive<'r, 'x> {
     pub(crate) views: std::slice::Iter<'r, View<'x>>,
     pub(crate) shape: std::slice::Iter<'r, u32>,
-    /// The views count bytes, because the element types are not known yet.
-    pub(crate) in_bytes: bool,
-    /// The element size in bytes of each operand read so far; only if `in_bytes`.
+    /// The operands come from a file, which may say anything: an address must be aligned, and sizes are collected.
+    pub(crate) of_file: bool,
+    /// The element size in bytes of each operand read so far; only if `of_file`.
     pub(crate) sizes: SmallVec<[usize; 4]>,
 }
 
@@ -130,9 +140,10 @@ impl<'x> Receive<'_, 'x> {
 
     /// The next operand, with elements of `size` bytes; `None` if there is none, or if it exceeds its allocation.
     pub(super) fn operand(&mut self, size: usize) -> Option<(&'x crate::core::sync::Arc<super::Region>, usize, usize)> {
-        let View { region, offset, mut len, .. } = *self.views.next()?;
-        if self.in_bytes {
-            len = len.checked_div(size)?;
+        let View { region, offset, len, .. } = *self.views.next()?;
+        (offset.is_multiple_of(size) && len.is_multiple_of(size)).then_some(())?;
+        let (offset, len) = (offset.checked_div(size)?, len.checked_div(size)?);
+        if self.of_file {
             region.allocation.address.is_multiple_of(size as u64).then_some(())?;
             self.sizes.push(size);
         }
@@ -159,7 +170,7 @@ impl<T: Element> Operand for T {
         visit.add_in(*input)
     }
     fn write<'x>(buffer: &'x DeviceBuffer<T>, visit: &mut Visit<'_, 'x>) -> Span<T> {
-        visit.add_owned(&buffer.region, buffer.offset, buffer.len);
+        visit.add_owned(&buffer.region, (buffer.offset, buffer.len), size_of::<T>());
         Span::new(&buffer.region, buffer.offset, buffer.len)
     }
     fn shape(_: &Span<T>, _: &mut Shape) {}

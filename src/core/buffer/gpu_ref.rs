@@ -2,7 +2,7 @@
 
 use super::allocation::Allocation;
 use super::init_state::InitState;
-use super::operand::narrow;
+use super::operand::{narrow, resized};
 use super::{DeviceBuffer, In, Region};
 use crate::core::element::Element;
 use crate::core::epoch::Epoch;
@@ -54,7 +54,7 @@ impl<T: Element> GpuRef<T> {
 
     /// Where its window begins, in elements from the beginning of the full extent.
     pub(crate) fn window_start(&self) -> usize {
-        self.offset - self.region.window.start
+        self.offset - self.region.window.start / size_of::<T>()
     }
 
     /// The epoch that it belongs to.
@@ -70,6 +70,13 @@ impl<T: Element> GpuRef<T> {
         let region =
             Region::new(nothing, self.region.epoch.clone(), InitState::Valid, AccessHistory::default(), window);
         GpuRef::new(region, self.offset, self.len)
+    }
+
+    /// Another handle of the same bytes, as elements of another size.
+    pub(crate) fn of_elements<U: Element>(&self) -> GpuRef<U> {
+        self.region.handles.add_one();
+        let (offset, len) = resized::<T, U>(self.offset, self.len);
+        GpuRef::new(self.region.clone(), offset, len)
     }
 
     /// As a read operand.
@@ -93,16 +100,18 @@ impl<T: Element> GpuRef<T> {
     /// memory does not count either: later operations are ordered with its replays.
     ///
     /// # Errors
-    /// Returns the handle while other handles exist.
+    /// Returns the handle while other handles exist, and when the full extent is no number of elements of this type.
     pub fn try_unique(self) -> Result<DeviceBuffer<T>, Self> {
-        if !self.region.handles.is_unique() {
+        let (start, size) = (self.region.window.start, size_of::<T>());
+        let whole = start.is_multiple_of(size) && self.region.window.end.is_multiple_of(size);
+        if !whole || !self.region.handles.is_unique() {
             return Err(self);
         }
         // The count stays at one: the new buffer takes it over. So `Drop`, which would lower it, must not run.
         let this = ManuallyDrop::new(self);
         // SAFETY: `this` is never dropped or used again, so the region is moved out exactly once.
         let region = unsafe { std::ptr::read(&this.region) };
-        let (offset, len) = (region.window.start, region.window.len());
+        let (offset, len) = (start / size, region.window.len() / size);
         Ok(DeviceBuffer::new(region, offset, len))
     }
 }

@@ -40,6 +40,12 @@ impl<'a, T: Element> In<'a, T> {
         In { region, offset, len, _type: PhantomData }
     }
 
+    /// The same bytes as elements of another size, which begin and end where some of these do.
+    pub(crate) fn of_elements<U: Element>(&self) -> In<'a, U> {
+        let (offset, len) = resized::<T, U>(self.offset, self.len);
+        In::new(self.region, offset, len)
+    }
+
     /// The part of it in `range`, in elements.
     ///
     /// # Errors
@@ -72,6 +78,12 @@ impl<'a, T: Element> From<&'a GpuRef<T>> for In<'a, T> {
     }
 }
 
+/// A window in elements of another size.
+pub(super) fn resized<T, U>(offset: usize, len: usize) -> (usize, usize) {
+    // No overflow: a window lies inside the allocation, whose length in bytes was checked when it was made.
+    (offset * size_of::<T>() / size_of::<U>(), len * size_of::<T>() / size_of::<U>())
+}
+
 /// Checked sub-range of a window of `len` elements that begins at `offset`.
 pub(super) fn narrow(offset: usize, len: usize, range: impl RangeBounds<usize>) -> Result<(usize, usize)> {
     let outside =
@@ -97,9 +109,11 @@ pub(super) fn narrow(offset: usize, len: usize, range: impl RangeBounds<usize>) 
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
     pub(crate) region: &'a Arc<Region>,
-    /// The operand's window, in elements from the allocation's beginning.
+    /// The operand's window, in bytes from the allocation's beginning.
     pub(crate) offset: usize,
     pub(crate) len: usize,
+    /// Bytes of an element; 1 where it is not known.
+    size: usize,
     /// It covers the whole region, not a narrowed window; or it is the first of several pieces that cover the whole
     /// region. Overwriting it leaves nothing of the earlier contents.
     pub(crate) whole: bool,
@@ -143,13 +157,26 @@ impl std::ops::DerefMut for Track<'_> {
 impl<'a> View<'a> {
     /// An operand without a handle of its own, or one that is read.
     pub(crate) fn new(region: &'a Arc<Region>, (offset, len): (usize, usize), whole: bool) -> Self {
-        View { region, offset, len, whole, overwritten: false, undefined: false, capture: false, sole: false }
+        View { region, offset, len, size: 1, whole, overwritten: false, undefined: false, capture: false, sole: false }
+    }
+
+    /// An operand of `len` elements of `size` bytes.
+    #[inline]
+    pub(super) fn of(region: &'a Arc<Region>, (offset, len): (usize, usize), size: usize) -> Self {
+        // No overflow: a window lies inside the allocation, whose length in bytes was checked when it was made.
+        let (offset, len) = (offset * size, len * size);
+        View { size, ..View::new(region, (offset, len), len == region.window.len()) }
+    }
+
+    /// Offset and length in elements, and the bytes of one.
+    pub(crate) fn elements(&self) -> (usize, usize, usize) {
+        (self.offset / self.size, self.len / self.size, self.size)
     }
 
     /// An operand that is written, by a handle that was moved in for the lifetime of the view.
     #[inline]
-    pub(super) fn owned(region: &'a Arc<Region>, (offset, len): (usize, usize)) -> Self {
-        View { sole: region.handles.is_unique(), ..View::new(region, (offset, len), len == region.window.len()) }
+    pub(super) fn owned(region: &'a Arc<Region>, window: (usize, usize), size: usize) -> Self {
+        View { sole: region.handles.is_unique(), ..View::of(region, window, size) }
     }
 
     /// The history of its region. A history that only the dispatch itself can reach is not locked: that saves two locked

@@ -10,8 +10,8 @@ use crate::core::sync::AtomicBool;
 use crate::core::sync::{Arc, Mutex, RwLock};
 use std::ops::Range;
 
-/// The state that handles and operands share. `window` is in elements of the handle's type, from the beginning of the
-/// allocation.
+/// The state that handles and operands share. `window` is in bytes, from the beginning of the allocation: handles of one
+/// region may have elements of different sizes, as those of complex numbers and of their parts.
 #[derive(Debug)]
 pub(crate) struct Region {
     pub(crate) allocation: Arc<Allocation>,

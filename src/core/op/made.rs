@@ -88,7 +88,7 @@ impl<'m> Make<'m> {
             .ok_or_else(|| Error::invalid("len", format!("the byte size of {len} {} elements overflows", T::DTYPE)))?;
         self.epoch.go_on()?;
         let (allocation, track) = self.epoch.engine.make(self.epoch, bytes, lead)?;
-        let region = Region::new(allocation, self.epoch.clone(), InitState::Valid, track, 0..len);
+        let region = Region::new(allocation, self.epoch.clone(), InitState::Valid, track, 0..bytes);
         Ok(Piece { region, len, dtype: T::DTYPE })
     }
 }
@@ -145,7 +145,7 @@ impl Made {
     pub(crate) fn views(&self) -> impl Iterator<Item = View<'_>> {
         let all = self.outputs.iter().chain(&self.scratch);
         all.map(|piece| {
-            let mut view = View::new(&piece.region, (0, piece.len), true);
+            let mut view = View::new(&piece.region, (0, piece.region.window.len()), true);
             view.overwritten = true;
             view
         })

@@ -48,7 +48,7 @@ impl FlightRecorder {
 
     /// An operation is about to be enqueued.
     pub(super) fn begun(&self, info: &OpInfo, (views, reads): (&[View<'_>], usize)) {
-        let note = Note { info: *info, lens: views.iter().map(|view| view.len).collect(), reads, over: false };
+        let note = Note { info: *info, lens: views.iter().map(|view| view.elements().1).collect(), reads, over: false };
         let mut noted = self.noted.lock();
         noted.count += 1;
         if noted.newest.len() >= self.plan.most {

@@ -237,7 +237,7 @@ impl Device {
             let (data, len, piece) = (Mutex::new(Payload::Gone), data.len(), Piece::Alone);
             return self.dispatch(Upload { data, len, piece }, (), (target,));
         }
-        let whole = target.len() == target.region.window.len();
+        let whole = target.len() * size_of::<T>() == target.region.window.len();
         let bytes = size_of_val(data);
         let piece = match Engine::for_epoch(&self.epoch()) {
             #[cfg(feature = "cuda")]

@@ -94,7 +94,7 @@ impl Device {
         // Never dereferenced if there are no elements.
         let address = if bytes == 0 { 256 } else { place.address };
         let allocation = Arc::new(Allocation::lent(address, bytes as u64, home));
-        let region = Region::new(allocation, epoch, InitState::Valid, AccessHistory::default(), 0..place.len);
+        let region = Region::new(allocation, epoch, InitState::Valid, AccessHistory::default(), 0..bytes);
         let buffer = AnyBuffer::whole(region, place.dtype);
         match stream {
             ForeignStream::Idle => Ok(buffer),

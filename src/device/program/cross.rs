@@ -219,7 +219,7 @@ impl ArrivedStep {
         let view = |region| View::new(region, (0, region.window.len()), true);
         let views: Views<'_> = regions.iter().map(view).collect();
         let mut receive =
-            Receive { views: views.iter(), shape: packed.shape.iter(), in_bytes: true, sizes: SmallVec::new() };
+            Receive { views: views.iter(), shape: packed.shape.iter(), of_file: true, sizes: SmallVec::new() };
         let read_count = call.receive(&mut receive).filter(|_| receive.views.len() == 0).ok_or_else(cut)?;
         let sizes = std::mem::take(&mut receive.sizes);
         // It was checked when it was recorded, but these bytes may come from anywhere.

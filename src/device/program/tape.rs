@@ -140,7 +140,7 @@ impl Tape {
         let operand = Operand { dtype: T::DTYPE, len, fresh };
         let allocation = self.named(&mut |written| written.given(operand, read))?;
         let content = if fresh && len > 0 { InitState::Uninit } else { InitState::Valid };
-        Ok(Region::new(allocation, epoch.clone(), content, AccessHistory::default(), 0..len))
+        Ok(Region::new(allocation, epoch.clone(), content, AccessHistory::default(), 0..len * size_of::<T>()))
     }
 
     /// Fails if an op with so many operands cannot be recorded for this device. Calls code of the op's author.
@@ -186,7 +186,7 @@ impl Tape {
         }
         let (mut uses, mut sizes) = (SmallVec::new(), SmallVec::<[usize; 4]>::new());
         for (i, (view, (address, bytes))) in s.views.iter().zip(places).enumerate() {
-            sizes.push(bytes.checked_div(view.len).unwrap_or(1));
+            sizes.push(size_of_element(view));
             let base = view.region.allocation.address;
             let writes = i >= s.read_count;
             let offset = address.saturating_sub(base);
@@ -198,7 +198,7 @@ impl Tape {
                     })?;
                     Use::of_piece(piece, offset, bytes, (writes, view.overwritten))
                 }
-                false => Use::of_captured(capture(&mut state.written.captured, view, bytes), bytes),
+                false => Use::of_captured(capture(&mut state.written.captured, view), bytes),
             });
         }
         state.written.admit(Entry { step, info, facts: s.facts, uses, answer }, &sizes)?;
@@ -212,10 +212,17 @@ impl Tape {
     }
 }
 
+/// Bytes of an element; 1 of an operand without any.
+fn size_of_element(view: &View<'_>) -> usize {
+    let (_, len, size) = view.elements();
+    if len == 0 { 1 } else { size }
+}
+
 /// The index of a buffer of the device among those that the program reads; adds it if it is new. Of its elements only
 /// the size is known.
-fn capture(captured: &mut Vec<AnyBuffer>, view: &View<'_>, bytes: usize) -> usize {
-    let (window, dtype) = ((view.offset, view.len), DType::of_size(bytes.checked_div(view.len).unwrap_or(1)));
+fn capture(captured: &mut Vec<AnyBuffer>, view: &View<'_>) -> usize {
+    let (offset, len, _) = view.elements();
+    let (window, dtype) = ((offset, len), DType::of_size(size_of_element(view)));
     let same = |other: &AnyBuffer| {
         let memory = &other.region().allocation;
         // `Program::bind` knows the type, a recording only its size.

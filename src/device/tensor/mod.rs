@@ -27,11 +27,13 @@ mod make;
 mod numbers;
 mod operand;
 mod part;
+mod parts;
 mod readable;
 mod show;
 #[expect(clippy::module_inception, reason = "the file of the type that the folder is about")]
 mod tensor;
 mod tensor_ref;
+mod tuples;
 mod views;
 
 pub use any::{AnyTensor, AnyTensorRef};

@@ -1,8 +1,9 @@
 //! Tensors as operands of an op.
 
 use super::{Tensor, TensorRef};
-use crate::core::buffer::{Operand, Places, Receive, Shape, Span, Visit, sealed};
+use crate::core::buffer::{List, Operand, Places, Receive, Shape, Span, Visit, sealed};
 use crate::core::element::{DType, Element};
+use smallvec::SmallVec;
 use std::marker::PhantomData;
 
 /// A position of an op's operands that takes a [`TensorRef`] to be read, or a [`Tensor`] to be written.
@@ -43,5 +44,45 @@ impl<T: Element> Operand for Strided<T> {
     unsafe fn slice_mut<'a>(span: &Span<T>) -> &'a mut [T] {
         // SAFETY: the caller's promise, passed on.
         unsafe { T::slice_mut(span) }
+    }
+}
+
+/// Any number of operands that are tensors: as [`List`] of buffers.
+impl<T: Element> sealed::Operand for List<Strided<T>> {}
+impl<T: Element> Operand for List<Strided<T>> {
+    type In<'a> = &'a [TensorRef<'a, T>];
+    type Buf = Vec<Tensor<T>>;
+    type Span = SmallVec<[Span<T>; 4]>;
+    type Slice<'a> = Vec<&'a [T]>;
+    type SliceMut<'a> = Vec<&'a mut [T]>;
+    const DTYPE: DType = T::DTYPE;
+    const LISTED: bool = true;
+    const OPEN: bool = true;
+
+    fn is_given(input: &&[TensorRef<'_, T>]) -> bool {
+        !input.is_empty()
+    }
+    fn read<'x>(input: &'x &[TensorRef<'_, T>], visit: &mut Visit<'_, 'x>) -> Self::Span {
+        input.iter().map(|one| visit.add_in(one.buffer())).collect()
+    }
+    fn write<'x>(tensors: &'x Vec<Tensor<T>>, visit: &mut Visit<'_, 'x>) -> Self::Span {
+        tensors.iter().map(|one| T::write(one.buffer(), visit)).collect()
+    }
+    fn shape(spans: &Self::Span, shape: &mut Shape) {
+        List::<T>::shape(spans, shape);
+    }
+    fn receive(from: &mut Receive<'_, '_>) -> Option<Self::Span> {
+        List::<T>::receive(from)
+    }
+    fn place(spans: &mut Self::Span, visit: &mut Places<'_>) {
+        List::<T>::place(spans, visit);
+    }
+    unsafe fn slice<'a>(spans: &Self::Span) -> Vec<&'a [T]> {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { List::<T>::slice(spans) }
+    }
+    unsafe fn slice_mut<'a>(spans: &Self::Span) -> Vec<&'a mut [T]> {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { List::<T>::slice_mut(spans) }
     }
 }

@@ -89,6 +89,15 @@ impl<'a, T: Element> TensorRef<'a, T> {
         }
     }
 
+    /// The same memory as elements of another size, with a layout that lies inside of it.
+    pub(super) fn of_elements<U: Element>(&self, layout: Layout) -> TensorRef<'a, U> {
+        let handle = match &self.handle {
+            Handle::Borrowed(part) => Handle::Borrowed(part.of_elements()),
+            Handle::Shared(shared) => Handle::Shared(shared.of_elements()),
+        };
+        TensorRef { handle, layout }
+    }
+
     /// The same view, borrowed from this one.
     pub fn view(&self) -> TensorRef<'_, T> {
         TensorRef::borrowed(self.buffer(), self.layout.clone())

@@ -30,7 +30,7 @@ fn submit(call: &mut Call<'_>, server: &Server, task: Task<'_>, at_end: &mut Opt
     let regions = task.operands;
     let mut views: Views<'_> = regions.iter().map(|operand| operand.view()).collect();
     let mut receive =
-        Receive { views: views.iter(), shape: task.shape.iter(), in_bytes: false, sizes: smallvec::SmallVec::new() };
+        Receive { views: views.iter(), shape: task.shape.iter(), of_file: false, sizes: smallvec::SmallVec::new() };
     let read_count = call.receive(&mut receive).filter(|_| receive.views.len() == 0);
     let incomplete = || Error::library("an order's operands differ from those of its operation");
     let read_count = read_count.ok_or_else(incomplete)?;

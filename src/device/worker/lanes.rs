@@ -144,7 +144,11 @@ impl Server {
                 let len = usize::try_from(len).unwrap_or(usize::MAX);
                 let bytes = len.checked_mul(size as usize);
                 let region = bytes.ok_or_else(|| Error::invalid("len", "the size in bytes overflows"));
-                memory.add(id, len, region.and_then(|bytes| self.allocate((bytes, len, lead as usize), &freeing)));
+                memory.add(
+                    id,
+                    bytes.unwrap_or_default(),
+                    region.and_then(|bytes| self.allocate((bytes, len, lead as usize), &freeing)),
+                );
             }
             order::FREE => {
                 let Free { id } = postcard::from_bytes(body).map_err(wire::garbled)?;

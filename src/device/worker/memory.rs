@@ -23,7 +23,7 @@ pub(crate) struct Memory([Mutex<HashMap<u64, Allocated>>; SHARDS]);
 const SHARDS: usize = 16;
 
 enum Allocated {
-    /// The number of elements, and regions with disjoint windows.
+    /// The number of bytes, and regions with disjoint windows.
     Regions(usize, Vec<Arc<Region>>),
     /// There was no memory: an order that uses it fails with this error.
     Failed(Error),
@@ -49,9 +49,9 @@ impl Memory {
         shard.map(Mutex::lock).ok_or_else(|| Error::library("internal error: no such shard of the memory table"))
     }
 
-    pub(crate) fn add(&self, id: u64, len: usize, region: Result<Arc<Region>>) {
+    pub(crate) fn add(&self, id: u64, bytes: usize, region: Result<Arc<Region>>) {
         if let Ok(mut shard) = self.shard(id) {
-            shard.insert(id, region.map_or_else(Allocated::Failed, |region| Allocated::Regions(len, vec![region])));
+            shard.insert(id, region.map_or_else(Allocated::Failed, |region| Allocated::Regions(bytes, vec![region])));
         }
     }
 
@@ -83,8 +83,8 @@ impl Memory {
     pub(crate) fn operand(&self, place: &Place) -> Result<Operand> {
         let garbled = || Error::library("an order names memory that the worker does not have");
         let mut shard = self.shard(place.id)?;
-        let (elements, regions) = match shard.get_mut(&place.id) {
-            Some(Allocated::Regions(len, regions)) => (*len, regions),
+        let (bytes, regions) = match shard.get_mut(&place.id) {
+            Some(Allocated::Regions(bytes, regions)) => (*bytes, regions),
             Some(Allocated::Failed(error)) => return Err(error.clone()),
             None => return Err(garbled()),
         };
@@ -95,7 +95,7 @@ impl Memory {
             Some((offset, len)) => at(offset).zip(at(len)).ok_or_else(garbled)?,
         };
         let inside = offset >= window.start && offset.checked_add(len).is_some_and(|end| end <= window.end);
-        if !inside || window.start > window.end || window.end > elements {
+        if !inside || window.start > window.end || window.end > bytes {
             return Err(garbled());
         }
         let region = match regions.iter().find(|region| region.window == window) {

@@ -5,41 +5,61 @@ use super::communicator::{Communicator, check_owners};
 use super::op::{Collective, Turned};
 use super::spec::{Kind, Spec, Transfer};
 use super::submitting::Submitting;
-use crate::core::buffer::{DeviceBuffer, In, Readable};
+use crate::core::buffer::{DeviceBuffer, In};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Layout, Part, ReadableTensor, Tensor, TensorRef, Whole, WritableTensor};
+use crate::libraries::operands::check_packed;
 use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// What a collective gives back: the buffers that it has written, in the order of the ranks.
-type Written<T> = Submitted<Vec<DeviceBuffer<T>>>;
+/// What a collective gives back: the tensors that it has written, in the order of the ranks.
+type Written<T> = Submitted<Vec<Tensor<T>>>;
 
 impl Communicator {
     /// Each output becomes the combination of all inputs. Inputs and outputs have `n` elements. (`ncclAllReduce`)
     ///
+    /// The elements of a tensor are sent in row-major order, so extents need not be the same everywhere, only their product.
+    ///
+    /// ```
+    /// # fn main() -> windlass::Result<()> {
+    /// use windlass::{Device, collective::{Combine, Communicator}};
+    /// let device = Device::host()?;
+    /// let comm = Communicator::new([&device])?; // one rank of this process; `join`, in a job
+    /// let gradient = device.tensor([2, 3], vec![1.0f32; 6])?;
+    /// let gradient = comm.all_reduce_in_place(Combine::Avg, [gradient])?.await_result()?.remove(0);
+    /// assert_eq!(gradient.shape(), [2, 3]);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::InvalidArgument`]: lengths that do not fit together, named with both values; an operand that is on another
-    /// device than that of its rank. [`Error::Unsupported`]: elements that cannot be combined that way. Also the errors of
+    /// device than that of its rank, or a tensor that is not in row-major order without gaps:
+    /// [`Device::contiguous`](crate::Device::contiguous) makes a copy that is. [`Error::Unsupported`]: elements that cannot be combined that way. Also the errors of
     /// [`Device::dispatch_across`]. The outputs come back.
     pub fn all_reduce<'a, T: Element>(
         &self,
         combine: Combine<T>,
-        inputs: impl IntoIterator<Item: Readable<'a, T>>,
-        outputs: Vec<DeviceBuffer<T>>,
+        inputs: impl IntoIterator<Item: ReadableTensor<'a, T>>,
+        outputs: impl IntoIterator<Item: WritableTensor<T>>,
     ) -> Written<T> {
-        self.submit(Kind::AllReduce, Some(combine), false, ins(inputs), outputs)
+        self.submit(Kind::AllReduce, Some(combine), false, ins(inputs), outs(outputs))
     }
 
-    /// As [`all_reduce`](Self::all_reduce), of what the buffers hold.
+    /// As [`all_reduce`](Self::all_reduce), of what the tensors hold.
     ///
     /// # Errors
     /// As [`all_reduce`](Self::all_reduce).
-    pub fn all_reduce_in_place<T: Element>(&self, combine: Combine<T>, buffers: Vec<DeviceBuffer<T>>) -> Written<T> {
-        self.submit(Kind::AllReduce, Some(combine), true, Vec::new(), buffers)
+    pub fn all_reduce_in_place<T: Element>(
+        &self,
+        combine: Combine<T>,
+        tensors: impl IntoIterator<Item: WritableTensor<T>>,
+    ) -> Written<T> {
+        self.submit(Kind::AllReduce, Some(combine), true, Vec::new(), outs(tensors))
     }
 
     /// The output of rank `root`, the only one, becomes the combination of all inputs, which have as many elements.
@@ -51,13 +71,13 @@ impl Communicator {
         &self,
         combine: Combine<T>,
         root: usize,
-        inputs: impl IntoIterator<Item: Readable<'a, T>>,
-        outputs: Vec<DeviceBuffer<T>>,
+        inputs: impl IntoIterator<Item: ReadableTensor<'a, T>>,
+        outputs: impl IntoIterator<Item: WritableTensor<T>>,
     ) -> Written<T> {
-        self.submit(Kind::Reduce { root }, Some(combine), false, ins(inputs), outputs)
+        self.submit(Kind::Reduce { root }, Some(combine), false, ins(inputs), outs(outputs))
     }
 
-    /// As [`reduce`](Self::reduce), with the one buffer of the root for its input and the output; `inputs` are those of the
+    /// As [`reduce`](Self::reduce), with the one tensor of the root for its input and the output; `inputs` are those of the
     /// other ranks.
     ///
     /// # Errors
@@ -66,10 +86,10 @@ impl Communicator {
         &self,
         combine: Combine<T>,
         root: usize,
-        inputs: impl IntoIterator<Item: Readable<'a, T>>,
-        buffers: Vec<DeviceBuffer<T>>,
+        inputs: impl IntoIterator<Item: ReadableTensor<'a, T>>,
+        tensors: impl IntoIterator<Item: WritableTensor<T>>,
     ) -> Written<T> {
-        self.submit(Kind::Reduce { root }, Some(combine), true, ins(inputs), buffers)
+        self.submit(Kind::Reduce { root }, Some(combine), true, ins(inputs), outs(tensors))
     }
 
     /// Each output, that of the root included, becomes a copy of the one input, which is on rank `root`. (`ncclBroadcast`)
@@ -79,18 +99,22 @@ impl Communicator {
     pub fn broadcast<'a, T: Element>(
         &self,
         root: usize,
-        inputs: impl IntoIterator<Item: Readable<'a, T>>,
-        outputs: Vec<DeviceBuffer<T>>,
+        inputs: impl IntoIterator<Item: ReadableTensor<'a, T>>,
+        outputs: impl IntoIterator<Item: WritableTensor<T>>,
     ) -> Written<T> {
-        self.submit(Kind::Broadcast { root }, None, false, ins(inputs), outputs)
+        self.submit(Kind::Broadcast { root }, None, false, ins(inputs), outs(outputs))
     }
 
-    /// As [`broadcast`](Self::broadcast), of what the buffer of the root holds.
+    /// As [`broadcast`](Self::broadcast), of what the tensor of the root holds.
     ///
     /// # Errors
     /// As [`broadcast`](Self::broadcast).
-    pub fn broadcast_in_place<T: Element>(&self, root: usize, buffers: Vec<DeviceBuffer<T>>) -> Written<T> {
-        self.submit(Kind::Broadcast { root }, None, true, Vec::new(), buffers)
+    pub fn broadcast_in_place<T: Element>(
+        &self,
+        root: usize,
+        tensors: impl IntoIterator<Item: WritableTensor<T>>,
+    ) -> Written<T> {
+        self.submit(Kind::Broadcast { root }, None, true, Vec::new(), outs(tensors))
     }
 
     /// Each output becomes all inputs, one after the other: inputs of `n` elements, outputs of `ranks * n`.
@@ -100,18 +124,18 @@ impl Communicator {
     /// As [`all_reduce`](Self::all_reduce).
     pub fn all_gather<'a, T: Element>(
         &self,
-        inputs: impl IntoIterator<Item: Readable<'a, T>>,
-        outputs: Vec<DeviceBuffer<T>>,
+        inputs: impl IntoIterator<Item: ReadableTensor<'a, T>>,
+        outputs: impl IntoIterator<Item: WritableTensor<T>>,
     ) -> Written<T> {
-        self.submit(Kind::AllGather, None, false, ins(inputs), outputs)
+        self.submit(Kind::AllGather, None, false, ins(inputs), outs(outputs))
     }
 
-    /// As [`all_gather`](Self::all_gather): the input of rank `r` is the part `r * n..(r + 1) * n` of its buffer.
+    /// As [`all_gather`](Self::all_gather): the input of rank `r` is the part `r * n..(r + 1) * n` of its tensor.
     ///
     /// # Errors
     /// As [`all_gather`](Self::all_gather).
-    pub fn all_gather_in_place<T: Element>(&self, buffers: Vec<DeviceBuffer<T>>) -> Written<T> {
-        self.submit(Kind::AllGather, None, true, Vec::new(), buffers)
+    pub fn all_gather_in_place<T: Element>(&self, tensors: impl IntoIterator<Item: WritableTensor<T>>) -> Written<T> {
+        self.submit(Kind::AllGather, None, true, Vec::new(), outs(tensors))
     }
 
     /// The output of rank `r` becomes the combination of the parts `r * n..(r + 1) * n` of all inputs: inputs of `ranks * n`
@@ -122,13 +146,13 @@ impl Communicator {
     pub fn reduce_scatter<'a, T: Element>(
         &self,
         combine: Combine<T>,
-        inputs: impl IntoIterator<Item: Readable<'a, T>>,
-        outputs: Vec<DeviceBuffer<T>>,
+        inputs: impl IntoIterator<Item: ReadableTensor<'a, T>>,
+        outputs: impl IntoIterator<Item: WritableTensor<T>>,
     ) -> Written<T> {
-        self.submit(Kind::ReduceScatter, Some(combine), false, ins(inputs), outputs)
+        self.submit(Kind::ReduceScatter, Some(combine), false, ins(inputs), outs(outputs))
     }
 
-    /// As [`reduce_scatter`](Self::reduce_scatter): the result of rank `r` is the part `r * n..(r + 1) * n` of its buffer, of
+    /// As [`reduce_scatter`](Self::reduce_scatter): the result of rank `r` is the part `r * n..(r + 1) * n` of its tensor, of
     /// which the rest stays as it is.
     ///
     /// # Errors
@@ -136,9 +160,9 @@ impl Communicator {
     pub fn reduce_scatter_in_place<T: Element>(
         &self,
         combine: Combine<T>,
-        buffers: Vec<DeviceBuffer<T>>,
+        tensors: impl IntoIterator<Item: WritableTensor<T>>,
     ) -> Written<T> {
-        self.submit(Kind::ReduceScatter, Some(combine), true, Vec::new(), buffers)
+        self.submit(Kind::ReduceScatter, Some(combine), true, Vec::new(), outs(tensors))
     }
 
     /// The one output, on rank `root`, becomes all inputs, one after the other: inputs of `n` elements, an output of
@@ -149,23 +173,23 @@ impl Communicator {
     pub fn gather<'a, T: Element>(
         &self,
         root: usize,
-        inputs: impl IntoIterator<Item: Readable<'a, T>>,
-        outputs: Vec<DeviceBuffer<T>>,
+        inputs: impl IntoIterator<Item: ReadableTensor<'a, T>>,
+        outputs: impl IntoIterator<Item: WritableTensor<T>>,
     ) -> Written<T> {
-        self.submit(Kind::Gather { root }, None, false, ins(inputs), outputs)
+        self.submit(Kind::Gather { root }, None, false, ins(inputs), outs(outputs))
     }
 
-    /// As [`gather`](Self::gather): the input of the root is its part of its buffer; `inputs` are those of the other ranks.
+    /// As [`gather`](Self::gather): the input of the root is its part of its tensor; `inputs` are those of the other ranks.
     ///
     /// # Errors
     /// As [`gather`](Self::gather).
     pub fn gather_in_place<'a, T: Element>(
         &self,
         root: usize,
-        inputs: impl IntoIterator<Item: Readable<'a, T>>,
-        buffers: Vec<DeviceBuffer<T>>,
+        inputs: impl IntoIterator<Item: ReadableTensor<'a, T>>,
+        tensors: impl IntoIterator<Item: WritableTensor<T>>,
     ) -> Written<T> {
-        self.submit(Kind::Gather { root }, None, true, ins(inputs), buffers)
+        self.submit(Kind::Gather { root }, None, true, ins(inputs), outs(tensors))
     }
 
     /// The output of rank `r` becomes the part `r * n..(r + 1) * n` of the one input, which is on rank `root`: an input of
@@ -176,19 +200,23 @@ impl Communicator {
     pub fn scatter<'a, T: Element>(
         &self,
         root: usize,
-        inputs: impl IntoIterator<Item: Readable<'a, T>>,
-        outputs: Vec<DeviceBuffer<T>>,
+        inputs: impl IntoIterator<Item: ReadableTensor<'a, T>>,
+        outputs: impl IntoIterator<Item: WritableTensor<T>>,
     ) -> Written<T> {
-        self.submit(Kind::Scatter { root }, None, false, ins(inputs), outputs)
+        self.submit(Kind::Scatter { root }, None, false, ins(inputs), outs(outputs))
     }
 
-    /// As [`scatter`](Self::scatter): the buffer of the root, of `ranks * n` elements, stays as it is, and its own part is its
-    /// output; the buffers of the other ranks have `n`.
+    /// As [`scatter`](Self::scatter): the tensor of the root, of `ranks * n` elements, stays as it is, and its own part is its
+    /// output; the tensors of the other ranks have `n`.
     ///
     /// # Errors
     /// As [`scatter`](Self::scatter).
-    pub fn scatter_in_place<T: Element>(&self, root: usize, buffers: Vec<DeviceBuffer<T>>) -> Written<T> {
-        self.submit(Kind::Scatter { root }, None, true, Vec::new(), buffers)
+    pub fn scatter_in_place<T: Element>(
+        &self,
+        root: usize,
+        tensors: impl IntoIterator<Item: WritableTensor<T>>,
+    ) -> Written<T> {
+        self.submit(Kind::Scatter { root }, None, true, Vec::new(), outs(tensors))
     }
 
     /// The part `r * n..(r + 1) * n` of the output of rank `s` becomes the part `s * n..(s + 1) * n` of the input of rank `r`:
@@ -198,13 +226,13 @@ impl Communicator {
     /// As [`all_reduce`](Self::all_reduce).
     pub fn all_to_all<'a, T: Element>(
         &self,
-        inputs: impl IntoIterator<Item: Readable<'a, T>>,
-        outputs: Vec<DeviceBuffer<T>>,
+        inputs: impl IntoIterator<Item: ReadableTensor<'a, T>>,
+        outputs: impl IntoIterator<Item: WritableTensor<T>>,
     ) -> Written<T> {
-        self.submit(Kind::AllToAll, None, false, ins(inputs), outputs)
+        self.submit(Kind::AllToAll, None, false, ins(inputs), outs(outputs))
     }
 
-    /// Sends buffers from rank to rank, any number at once. `inputs` and `outputs` are in the order of `transfers`: an input on
+    /// Sends tensors from rank to rank, any number at once. `inputs` and `outputs` are in the order of `transfers`: an input on
     /// the rank that sends, an output as long on the rank that receives. (`ncclSend`, `ncclRecv`)
     ///
     /// ```
@@ -223,10 +251,10 @@ impl Communicator {
     pub fn exchange<'a, T: Element>(
         &self,
         transfers: &[Transfer],
-        inputs: impl IntoIterator<Item: Readable<'a, T>>,
-        outputs: Vec<DeviceBuffer<T>>,
+        inputs: impl IntoIterator<Item: ReadableTensor<'a, T>>,
+        outputs: impl IntoIterator<Item: WritableTensor<T>>,
     ) -> Written<T> {
-        self.submit(Kind::Exchange(transfers.to_vec()), None, false, ins(inputs), outputs)
+        self.submit(Kind::Exchange(transfers.to_vec()), None, false, ins(inputs), outs(outputs))
     }
 
     /// Is complete when all ranks have come to it, and so all earlier collectives of the communicator are complete.
@@ -243,9 +271,43 @@ impl Communicator {
         kind: Kind,
         combine: Option<Combine<T>>,
         in_place: bool,
+        inputs: Vec<TensorRef<'_, T>>,
+        outputs: Vec<Part<T>>,
+    ) -> Written<T> {
+        let mut buffers = Vec::with_capacity(outputs.len());
+        let mut wholes = Vec::with_capacity(outputs.len());
+        let mut refused = None;
+        for (index, (buffer, layout, whole)) in outputs.into_iter().map(Part::operand).enumerate() {
+            refused = refused.or_else(|| check("outputs", index, &layout).err());
+            buffers.push(buffer);
+            wholes.push(whole);
+        }
+        let parts = inputs.iter().enumerate().map(|(index, input)| {
+            let (part, layout) = input.operand()?;
+            check("inputs", index, &layout)?;
+            Ok(part)
+        });
+        let parts = refused.map_or_else(|| parts.collect::<Result<Vec<_>>>(), Err);
+        let submitted = match parts {
+            Ok(parts) => self.submit_buffers(kind, combine, in_place, parts, buffers),
+            Err(error) => Err(Rejected::new(error.in_op(kind.name(), "collective"), (buffers,))),
+        };
+        match submitted {
+            Ok(pending) => Ok(pending
+                .retype(|(buffers,)| Ok::<_, Infallible>((tensors(wholes, buffers),)))
+                .unwrap_or_else(|never| match never {})),
+            Err(rejected) => Err(rejected.map(|(buffers,)| (tensors(wholes, buffers),))),
+        }
+    }
+
+    fn submit_buffers<T: Element>(
+        &self,
+        kind: Kind,
+        combine: Option<Combine<T>>,
+        in_place: bool,
         inputs: Vec<In<'_, T>>,
         outputs: Vec<DeviceBuffer<T>>,
-    ) -> Written<T> {
+    ) -> Submitted<Vec<DeviceBuffer<T>>> {
         let name = kind.name();
         let refused = |error: Error, outputs| Rejected::new(error.in_op(name, "collective"), (outputs,));
         let _submitting = match Submitting::begin("a collective") {
@@ -313,6 +375,23 @@ fn untied<T: Element>(pending: PendingDispatch<Turned<T>>) -> PendingDispatch<Ve
     untied.unwrap_or_else(|never| match never {})
 }
 
-fn ins<'a, T: Element>(inputs: impl IntoIterator<Item: Readable<'a, T>>) -> Vec<In<'a, T>> {
+fn ins<'a, T: Element>(inputs: impl IntoIterator<Item: ReadableTensor<'a, T>>) -> Vec<TensorRef<'a, T>> {
     inputs.into_iter().map(Into::into).collect()
+}
+
+fn outs<T: Element>(outputs: impl IntoIterator<Item: WritableTensor<T>>) -> Vec<Part<T>> {
+    outputs.into_iter().map(Into::into).collect()
+}
+
+/// Only elements in row-major order without gaps are sent and received.
+fn check(name: &'static str, index: usize, layout: &Layout) -> Result<()> {
+    if layout.is_row_major() {
+        return Ok(());
+    }
+    check_packed(format!("{name}[{index}]"), layout)
+}
+
+/// The tensors of which these buffers are windows.
+fn tensors<T: Element>(wholes: Vec<Whole>, buffers: Vec<DeviceBuffer<T>>) -> Vec<Tensor<T>> {
+    wholes.into_iter().zip(buffers).map(|(whole, buffer)| whole.tensor(buffer)).collect()
 }

@@ -3,19 +3,21 @@
 use super::Fft;
 #[cfg(feature = "host")]
 use super::convolve_sizes::Sizes;
-use super::dims::{Dims, MOST_AXES};
+use super::dims::Dims;
 use super::element::{FftComplex, FftReal};
-use crate::core::buffer::{DeviceBuffer, In, Readable};
+use super::layouts::numbers;
+use crate::core::buffer::DeviceBuffer;
 use crate::core::element::Element;
-use crate::core::error::{Error, Result};
+use crate::core::error::{Error, Rejected, Result};
 use crate::core::op::{Cost, OperandNames, Spans, Wire};
 use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Layout, Part, ReadableTensor, Tensor, TensorRef, WritableTensor};
 use crate::engines::cuda_enqueue::Enqueue;
 #[cfg(feature = "cuda")]
 use crate::engines::op::Prepare;
 use crate::engines::op::{HostOf, Op, Slices, SlicesMut};
+use crate::libraries::operands::check_packed;
 use serde::{Deserialize, Serialize};
-use smallvec::SmallVec;
 use std::marker::PhantomData;
 
 /// Which part of a convolution to return. The names are SciPy's and NumPy's.
@@ -30,29 +32,26 @@ pub enum Mode {
     Valid,
 }
 
-/// A convolution or correlation of packed arrays. Plain data.
+/// A convolution or correlation: what the tensors do not say. Plain data.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
 /// use windlass::fft::{Convolve, Mode};
-/// let spec = Convolve::new([480, 640], [5, 5]).mode(Mode::Same).batch(3); // three images, one filter
-/// assert_eq!(spec.output_shape()?.as_slice(), [480, 640]);
+/// let spec = Convolve::new().mode(Mode::Same);
+/// assert_eq!(spec.output_shape([3, 480, 640], [5, 5])?, [3, 480, 640]); // three images, one filter
 /// # Ok(()) }
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[must_use]
 pub struct Convolve {
-    pub(super) x: Dims,
-    pub(super) h: Dims,
-    pub(super) mode: Mode,
-    pub(super) batch: usize,
-    pub(super) own: bool,
+    mode: Mode,
+    axes: Option<usize>,
 }
 
 impl Convolve {
-    /// Convolves an array of shape `x` with one of shape `h`; both have the same number of axes.
-    pub fn new(x: impl Into<Dims>, h: impl Into<Dims>) -> Self {
-        Convolve { x: x.into(), h: h.into(), mode: Mode::Full, batch: 1, own: false }
+    /// Over all axes of `h`, the full result.
+    pub fn new() -> Self {
+        Convolve::default()
     }
 
     /// Which part to return; [`Mode::Full`] by default.
@@ -60,32 +59,50 @@ impl Convolve {
         Convolve { mode, ..self }
     }
 
-    /// A batch of arrays `x`, one after another. All use the same `h` unless each has its [own](Self::own_kernels).
-    pub fn batch(self, batch: usize) -> Self {
-        Convolve { batch, ..self }
+    /// Over the last `axes` axes only. The axes before are a batch: those of `h` are none, for one `h` of all arrays, or those
+    /// of `x`, for an `h` of each array. By default over as many axes as `h` has.
+    pub fn axes(self, axes: usize) -> Self {
+        Convolve { axes: Some(axes), ..self }
     }
 
-    /// Each array of the batch has its own `h`. These too lie one after another.
-    pub fn own_kernels(self) -> Self {
-        Convolve { own: true, ..self }
-    }
-
-    /// The shape of one array of the output.
+    /// The extents of the output for numbers of these extents (of halves, complex numbers have one more axis, of two elements).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for shapes that do not match.
-    pub fn output_shape(&self) -> Result<Dims> {
-        let sizes = self.sizes()?;
-        Ok(sizes.axes.iter().map(|axis| axis.out).collect::<SmallVec<[usize; MOST_AXES]>>().into())
+    /// [`Error::InvalidArgument`] for extents that do not match.
+    pub fn output_shape(&self, x: impl AsRef<[usize]>, h: impl AsRef<[usize]>) -> Result<Vec<usize>> {
+        let (x, h) = (x.as_ref(), h.as_ref());
+        let sizes = self.shapes(x, h)?.sizes()?;
+        let batch = x.len().saturating_sub(sizes.axes.len());
+        Ok(x.iter().take(batch).copied().chain(sizes.axes.iter().map(|axis| axis.out)).collect())
     }
 
-    /// How many numbers the output has, with the batch.
-    ///
-    /// # Errors
-    /// As [`output_shape`](Self::output_shape).
-    pub fn output_len(&self) -> Result<usize> {
-        Ok(self.sizes()?.outputs)
+    /// The arrays that the tensors are.
+    fn shapes(&self, x: &[usize], h: &[usize]) -> Result<Shapes> {
+        let axes = self.axes.unwrap_or(h.len());
+        let refused = |name, what: String| Err(Error::invalid(name, format!("{what}, of x {x:?} and h {h:?}")));
+        let (Some(batch), Some(own)) = (x.len().checked_sub(axes), h.len().checked_sub(axes)) else {
+            let name = if h.len() < axes { "h" } else { "x" };
+            return refused(name, format!("a convolution of {axes} axes needs as many"));
+        };
+        let ((batch, x_axes), (own, h_axes)) = (x.split_at(batch), h.split_at(own));
+        if !own.is_empty() && own != batch {
+            return refused("h", format!("the axes before the last {axes} are those of `x`, or none"));
+        }
+        let batch = batch.iter().try_fold(1usize, |all, n| all.checked_mul(*n));
+        let batch = batch.ok_or_else(|| Error::invalid("x", "the number of elements overflows"))?;
+        Ok(Shapes { x: x_axes.into(), h: h_axes.into(), mode: self.mode, batch, own: !own.is_empty() })
     }
+}
+
+/// The arrays of a convolution, as the op has them: packed, those of a batch one after another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) struct Shapes {
+    pub(super) x: Dims,
+    pub(super) h: Dims,
+    pub(super) mode: Mode,
+    pub(super) batch: usize,
+    /// Each array of the batch has its own `h`.
+    pub(super) own: bool,
 }
 
 /// The numbers that are convolved: real or complex.
@@ -140,7 +157,7 @@ impl<C: FftComplex> Numbers for Complexes<C> {
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Convolution<K> {
-    pub(super) spec: Convolve,
+    pub(super) spec: Shapes,
     /// Uses the conjugate of `h`, reversed along every axis.
     pub(super) correlate: bool,
     _numbers: PhantomData<fn() -> K>,
@@ -219,17 +236,28 @@ impl<K: Numbers> Op for Convolution<K> {
 }
 
 impl Fft {
-    fn convolution<'a, K: Numbers>(
+    fn convolution<K: Numbers>(
         &self,
         (spec, correlate): (&Convolve, bool),
-        x: In<'a, K::Element>,
-        h: In<'a, K::Element>,
-        y: DeviceBuffer<K::Element>,
-    ) -> Submitted<DeviceBuffer<K::Element>> {
-        self.device.dispatch(Convolution::<K> { spec: *spec, correlate, _numbers: PhantomData }, (x, h), (y,))
+        [x, h]: [TensorRef<'_, K::Element>; 2],
+        y: Part<K::Element>,
+    ) -> Submitted<Tensor<K::Element>> {
+        let (y, of_y, whole) = y.operand();
+        let made = x.operand().and_then(|(x, of_x)| {
+            let (h, of_h) = h.operand()?;
+            Ok((x, h, shapes::<K>(spec, [of_x, of_h, of_y])?))
+        });
+        match made {
+            Ok((x, h, spec)) => {
+                let op = Convolution::<K> { spec, correlate, _numbers: PhantomData };
+                whole.submitted(self.device.dispatch(op, (x, h), (y,)))
+            }
+            Err(error) => Err(Rejected::new(error.in_op("convolve", "fft"), (whole.tensor(y),))),
+        }
     }
 
-    /// `y` = the convolution of real `x` and `h` over all axes, `y[k] = sum over j of x[j] h[k - j]`; SciPy's `fftconvolve`.
+    /// `y` = the convolution of real `x` and `h`, `y[k] = sum over j of x[j] h[k - j]`; SciPy's `fftconvolve`. It is over the axes
+    /// of `h`; the axes of `x` before are a batch. [`Convolve::output_shape`] tells the extents of `y`.
     ///
     /// The arrays are transformed as a whole, so a NaN or an infinity in `x` or `h` makes every element of y NaN, also
     /// those to which it does not contribute.
@@ -240,43 +268,42 @@ impl Fft {
     /// unless it is in the `h` that they share.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for shapes that do not match or do not fit the buffers; a stale or foreign buffer.
+    /// [`Error::InvalidArgument`] for extents that do not match, and for a tensor that is not in row-major order without gaps:
+    /// [`Device::contiguous`](crate::Device::contiguous) makes a copy that is; a stale or foreign tensor.
     /// `y` comes back. [`Error::OutOfMemory`], at the wait: the workspace holds both padded arrays and their spectra.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::fft::Convolve;
     /// let device = windlass::Device::host()?;
-    /// let x = device.upload(vec![1.0f64, 2.0, 3.0])?.into_output();
-    /// let h = device.upload(vec![1.0f64, 1.0])?.into_output();
-    /// let spec = Convolve::new([3], [2]);
-    /// let y = device.fft().convolve(&spec, &x, &h, device.uninit(spec.output_len()?)?)?.await_result()?;
-    /// let y = device.download(&y)?.await_result()?;
-    /// assert!(y.iter().zip([1.0, 3.0, 5.0, 3.0]).all(|(y, want)| (y - want).abs() < 1e-14));
+    /// let (x, h) = (device.tensor([2, 3], [1.0f64, 2.0, 3.0, 0.0, 0.0, 0.0])?, device.buffer([1.0f64, 1.0])?);
+    /// let y = device.fft().convolve(&Convolve::new(), &x, &h, device.uninit_tensor([2, 4])?)?.await_result()?;
+    /// let want = device.tensor([2, 4], [1.0, 3.0, 5.0, 3.0, 0.0, 0.0, 0.0, 0.0])?;
+    /// assert!(device.allclose(&y, &want, 0.0, 1e-14)?);
     /// # Ok(()) }
     /// ```
-    pub fn convolve<'a, R: FftReal>(
+    pub fn convolve<'a, 'b, R: FftReal>(
         &self,
         spec: &Convolve,
-        x: impl Readable<'a, R>,
-        h: impl Readable<'a, R>,
-        y: DeviceBuffer<R>,
-    ) -> Submitted<DeviceBuffer<R>> {
-        self.convolution::<Reals<R>>((spec, false), x.into(), h.into(), y)
+        x: impl ReadableTensor<'a, R>,
+        h: impl ReadableTensor<'b, R>,
+        y: impl WritableTensor<R>,
+    ) -> Submitted<Tensor<R>> {
+        self.convolution::<Reals<R>>((spec, false), [x.into(), h.into()], y.into())
     }
 
     /// As [`convolve`](Self::convolve), for complex numbers.
     ///
     /// # Errors
     /// As [`convolve`](Self::convolve).
-    pub fn convolve_complex<'a, C: FftComplex>(
+    pub fn convolve_complex<'a, 'b, C: FftComplex>(
         &self,
         spec: &Convolve,
-        x: impl Readable<'a, C>,
-        h: impl Readable<'a, C>,
-        y: DeviceBuffer<C>,
-    ) -> Submitted<DeviceBuffer<C>> {
-        self.convolution::<Complexes<C>>((spec, false), x.into(), h.into(), y)
+        x: impl ReadableTensor<'a, C>,
+        h: impl ReadableTensor<'b, C>,
+        y: impl WritableTensor<C>,
+    ) -> Submitted<Tensor<C>> {
+        self.convolution::<Complexes<C>>((spec, false), [x.into(), h.into()], y.into())
     }
 
     /// `y` = the correlation of real `x` with `h`: the convolution with `h` reversed; SciPy's `correlate`. The point
@@ -289,35 +316,48 @@ impl Fft {
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::fft::{Convolve, Mode};
     /// let device = windlass::Device::host()?;
-    /// let x = device.upload(vec![0.0f32, 1.0, 2.0, 1.0, 0.0])?.into_output();
-    /// let h = device.upload(vec![1.0f32, 2.0, 1.0])?.into_output();
-    /// let spec = Convolve::new([5], [3]).mode(Mode::Valid);
+    /// let (x, h) = (device.buffer([0.0f32, 1.0, 2.0, 1.0, 0.0])?, device.buffer([1.0f32, 2.0, 1.0])?);
+    /// let spec = Convolve::new().mode(Mode::Valid);
     /// let y = device.fft().correlate(&spec, &x, &h, device.uninit(3)?)?.await_result()?;
-    /// let y = device.download(&y)?.await_result()?;
+    /// let y = device.to_vec(&y)?;
     /// assert!((y[1] - 6.0).abs() < 1e-5 && y[0] < y[1] && y[2] < y[1]);
     /// # Ok(()) }
     /// ```
-    pub fn correlate<'a, R: FftReal>(
+    pub fn correlate<'a, 'b, R: FftReal>(
         &self,
         spec: &Convolve,
-        x: impl Readable<'a, R>,
-        h: impl Readable<'a, R>,
-        y: DeviceBuffer<R>,
-    ) -> Submitted<DeviceBuffer<R>> {
-        self.convolution::<Reals<R>>((spec, true), x.into(), h.into(), y)
+        x: impl ReadableTensor<'a, R>,
+        h: impl ReadableTensor<'b, R>,
+        y: impl WritableTensor<R>,
+    ) -> Submitted<Tensor<R>> {
+        self.convolution::<Reals<R>>((spec, true), [x.into(), h.into()], y.into())
     }
 
     /// As [`correlate`](Self::correlate), for complex numbers: the convolution with the conjugate of `h`, reversed.
     ///
     /// # Errors
     /// As [`convolve`](Self::convolve).
-    pub fn correlate_complex<'a, C: FftComplex>(
+    pub fn correlate_complex<'a, 'b, C: FftComplex>(
         &self,
         spec: &Convolve,
-        x: impl Readable<'a, C>,
-        h: impl Readable<'a, C>,
-        y: DeviceBuffer<C>,
-    ) -> Submitted<DeviceBuffer<C>> {
-        self.convolution::<Complexes<C>>((spec, true), x.into(), h.into(), y)
+        x: impl ReadableTensor<'a, C>,
+        h: impl ReadableTensor<'b, C>,
+        y: impl WritableTensor<C>,
+    ) -> Submitted<Tensor<C>> {
+        self.convolution::<Complexes<C>>((spec, true), [x.into(), h.into()], y.into())
     }
+}
+
+/// The arrays that the tensors are: each without gaps, and the output of its extents.
+fn shapes<K: Numbers>(spec: &Convolve, [x, h, y]: [Layout; 3]) -> Result<Shapes> {
+    for (name, layout) in [("x", &x), ("h", &h), ("y", &y)] {
+        check_packed(name, layout)?;
+    }
+    let [x, h, y] = [numbers("x", x, K::PER)?, numbers("h", h, K::PER)?, numbers("y", y, K::PER)?];
+    let want = spec.output_shape(x.shape(), h.shape())?;
+    if y.shape() != want {
+        let what = format!("{:?}, but x {:?} and h {:?} make {want:?}", y.shape(), x.shape(), h.shape());
+        return Err(Error::invalid("y", what));
+    }
+    spec.shapes(x.shape(), h.shape())
 }

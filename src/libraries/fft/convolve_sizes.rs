@@ -1,9 +1,9 @@
 //! The sizes of a convolution, checked.
 
-use super::convolve::{Convolve, Mode};
+use super::convolve::{Mode, Shapes};
 use super::dims::MOST_AXES;
 use super::frequencies::next_fast_len;
-use super::spec::FftSpec;
+use super::problem::Problem;
 use crate::core::error::{Error, Result};
 use smallvec::SmallVec;
 
@@ -42,12 +42,12 @@ impl Sizes {
     }
 
     /// The forward and the inverse transform of `arrays` padded arrays.
-    pub(super) fn specs(&self, complex: bool, arrays: usize) -> (FftSpec, FftSpec) {
+    pub(super) fn specs(&self, complex: bool, arrays: usize) -> (Problem, Problem) {
         let shape = self.shape();
         match complex {
-            true => (FftSpec::c2c(&shape).batch(arrays), FftSpec::c2c(&shape).inverse().batch(arrays)),
+            true => (Problem::c2c(&shape).batch(arrays), Problem::c2c(&shape).inverse().batch(arrays)),
             // Half spectra of real arrays; their product is also one.
-            false => (FftSpec::r2c(&shape).batch(arrays), FftSpec::c2r(&shape).hermitian().batch(arrays)),
+            false => (Problem::r2c(&shape).batch(arrays), Problem::c2r(&shape).hermitian().batch(arrays)),
         }
     }
 
@@ -58,7 +58,7 @@ impl Sizes {
     }
 }
 
-impl Convolve {
+impl Shapes {
     pub(super) fn sizes(&self) -> Result<Sizes> {
         for (name, shape) in [("x", &self.x), ("h", &self.h)] {
             if shape.is_too_long() {

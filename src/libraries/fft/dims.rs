@@ -5,18 +5,16 @@ use serde::{Deserialize, Serialize};
 /// The most axes an array may have.
 pub(super) const MOST_AXES: usize = 8;
 
-/// Sizes, strides or axes: up to eight numbers.
-///
-/// Made from anything that is a slice of `usize`. A longer list is marked as too long, and the checks refuse it.
+/// Sizes, strides or axes: up to eight numbers. A longer list is marked as too long, and the checks refuse it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Dims {
+pub(super) struct Dims {
     len: u8,
     at: [usize; MOST_AXES],
 }
 
 impl Dims {
     /// The numbers; of a list that is too long, the first eight.
-    pub fn as_slice(&self) -> &[usize] {
+    pub(super) fn as_slice(&self) -> &[usize] {
         self.at.get(..usize::from(self.len)).unwrap_or(&self.at)
     }
 

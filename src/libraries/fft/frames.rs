@@ -1,15 +1,19 @@
 //! Short-time Fourier transforms: from a signal to the spectra of its frames, and back.
 
-use super::spec::{Direction, FftSpec, Normalization};
+use super::layouts::numbers;
+use super::problem::Problem;
+use super::spec::{Direction, Normalization};
 use super::{Fft, FftReal};
-use crate::core::buffer::{DeviceBuffer, Readable};
-use crate::core::error::{Error, Result};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::error::{Error, Rejected, Result};
 use crate::core::op::{Cost, OperandNames, Spans, Wire};
 use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Layout, Part, ReadableTensor, Tensor, TensorRef, WritableTensor};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{HostOf, Op, Slices, SlicesMut};
 #[cfg(feature = "cuda")]
 use crate::engines::op::{Prepare, WritesOf};
+use crate::libraries::operands::check_packed;
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
@@ -25,33 +29,32 @@ pub enum Edges {
     Mirrored,
 }
 
-/// A short-time Fourier transform of real signals. Plain data.
+/// A short-time Fourier transform of real signals: what the tensors do not say. Plain data.
 ///
-/// Its spectra are rows: one for each frame, of [`bins`](Self::bins) complex numbers.
+/// The last axis of a tensor of signals is a signal. Its spectra are two axes in the place of this one: a row for each frame, of
+/// [`bins`](Self::bins) complex numbers.
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
 /// use windlass::fft::Stft;
-/// let spec = Stft::new(48_000, 1024).hop(256); // a second of sound
-/// assert_eq!((spec.frames()?, spec.bins()), (188, 513));
+/// let spec = Stft::new(1024).hop(256);
+/// assert_eq!((spec.frames(48_000)?, spec.bins()), (188, 513)); // of a second of sound
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[must_use]
 pub struct Stft {
-    len: usize,
     n: usize,
     hop: usize,
-    batch: usize,
     edges: Edges,
     norm: Normalization,
 }
 
 impl Stft {
-    /// Frames of `n` elements of a signal of `len`. Each begins `n / 4` elements after the one before. The frames are
+    /// Frames of `n` elements. Each begins `n / 4` elements after the one before. The frames are
     /// centred, with zeros beyond the ends.
-    pub fn new(len: usize, n: usize) -> Self {
-        Stft { len, n, hop: (n / 4).max(1), batch: 1, edges: Edges::Zeros, norm: Normalization::Backward }
+    pub fn new(n: usize) -> Self {
+        Stft { n, hop: (n / 4).max(1), edges: Edges::Zeros, norm: Normalization::Backward }
     }
 
     /// The distance between the beginnings of frames, in elements.
@@ -64,11 +67,6 @@ impl Stft {
         Stft { edges, ..self }
     }
 
-    /// A batch of signals, one after another.
-    pub fn batch(self, batch: usize) -> Self {
-        Stft { batch, ..self }
-    }
-
     /// Which transform has the factor `1 / n`.
     pub fn norm(self, norm: Normalization) -> Self {
         Stft { norm, ..self }
@@ -79,24 +77,57 @@ impl Stft {
         self.n / 2 + 1
     }
 
-    /// How many frames a signal has.
+    /// How many frames a signal of `len` elements has.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for invalid sizes.
-    pub fn frames(&self) -> Result<usize> {
-        Ok(self.sizes()?.frames)
+    pub fn frames(&self, len: usize) -> Result<usize> {
+        Ok(Signals { spec: *self, len, batch: 1 }.sizes()?.frames)
     }
 
-    /// How many complex numbers all spectra have.
-    ///
-    /// # Errors
-    /// As [`frames`](Self::frames).
-    pub fn spectra_len(&self) -> Result<usize> {
-        Ok(self.sizes()?.spectra)
+    /// The signals of a tensor whose last axis is one, and whose spectra are these. Each has no gaps.
+    fn signals<R: FftReal>(
+        self,
+        (signal, of_signal): (&'static str, &Layout),
+        window: &Layout,
+        (spectra, of_spectra): (&'static str, Layout),
+    ) -> Result<Signals> {
+        for (name, layout) in [(signal, of_signal), ("window", window), (spectra, &of_spectra)] {
+            check_packed(name, layout)?;
+        }
+        let of_spectra = numbers(spectra, of_spectra, R::PER_COMPLEX)?;
+        let Some((len, batch)) = of_signal.shape().split_last() else {
+            return Err(Error::invalid(signal, "no axis: the last axis is a signal"));
+        };
+        let all = batch.iter().try_fold(1usize, |all, n| all.checked_mul(*n));
+        let all = all.ok_or_else(|| Error::invalid(signal, "the number of elements overflows"))?;
+        let signals = Signals { spec: self, len: *len, batch: all };
+        let sizes = signals.sizes()?;
+        if window.shape() != [sizes.n] {
+            let what = format!("{:?}, but a frame has {} elements", window.shape(), sizes.n);
+            return Err(Error::invalid("window", what));
+        }
+        if of_spectra.shape() != [batch, &[sizes.frames, self.bins()]].concat() {
+            let (found, given) = (of_spectra.shape(), of_signal.shape());
+            let what =
+                format!("{found:?}, but each signal of {given:?} has {} spectra of {}", sizes.frames, self.bins());
+            return Err(Error::invalid(spectra, what));
+        }
+        Ok(signals)
     }
+}
 
+/// Signals of one length, one after another, as the ops have them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) struct Signals {
+    spec: Stft,
+    len: usize,
+    batch: usize,
+}
+
+impl Signals {
     pub(super) fn sizes(&self) -> Result<FrameSizes> {
-        let Stft { len, n, hop, batch, edges, .. } = *self;
+        let Signals { spec: Stft { n, hop, edges, .. }, len, batch } = *self;
         for (name, size) in [("len", len), ("n", n), ("hop", hop)] {
             if size == 0 {
                 return Err(Error::invalid(name, "0, but it must be at least 1"));
@@ -128,20 +159,20 @@ impl Stft {
             lines,
             arrays: batch,
             signals: whole(batch, len)?,
-            spectra: whole(lines, self.bins())?,
+            spectra: whole(lines, self.spec.bins())?,
             mirrored: edges == Edges::Mirrored,
         })
     }
 
     /// The transform of all frames, forward or inverse.
-    pub(super) fn transform(&self, sizes: &FrameSizes, inverse: bool) -> FftSpec {
-        let spec = if inverse { FftSpec::c2r([self.n]) } else { FftSpec::r2c([self.n]) };
+    pub(super) fn transform(&self, sizes: &FrameSizes, inverse: bool) -> Problem {
+        let spec = if inverse { Problem::c2r([sizes.n]) } else { Problem::r2c([sizes.n]) };
         spec.batch(sizes.lines)
     }
 
     pub(super) fn factor(&self, inverse: bool) -> f64 {
         let direction = if inverse { Direction::Inverse } else { Direction::Forward };
-        self.norm.factor(direction, self.n as f64)
+        self.spec.norm.factor(direction, self.spec.n as f64)
     }
 }
 
@@ -167,7 +198,7 @@ pub(super) struct FrameSizes {
 #[doc(hidden)]
 #[cfg(feature = "host")]
 pub struct HostFrames<'s> {
-    pub(super) spec: &'s Stft,
+    pub(super) spec: &'s Signals,
     pub(super) sizes: FrameSizes,
 }
 
@@ -215,7 +246,7 @@ pub fn window(window: Window, n: usize) -> Result<Vec<f64>> {
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Apart<R> {
-    pub(super) spec: Stft,
+    pub(super) spec: Signals,
     _type: PhantomData<fn() -> R>,
 }
 
@@ -223,13 +254,13 @@ pub(super) struct Apart<R> {
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Together<R> {
-    pub(super) spec: Stft,
+    pub(super) spec: Signals,
     _type: PhantomData<fn() -> R>,
 }
 
 /// Checks that the buffers have the sizes of the specification.
 fn check<R: FftReal>(
-    spec: &Stft,
+    spec: &Signals,
     (signal, s): (&'static str, usize),
     window: usize,
     (spectra, c): (&'static str, usize),
@@ -251,7 +282,7 @@ fn check<R: FftReal>(
     Ok(())
 }
 
-fn cost<R: FftReal>(spec: &Stft) -> Cost {
+fn cost<R: FftReal>(spec: &Signals) -> Cost {
     let Ok(sizes) = spec.sizes() else { return Cost::default() };
     let (n, lines) = (sizes.n as f64, sizes.lines as f64);
     let numbers = sizes.signals.saturating_add(sizes.n).saturating_add(sizes.spectra.saturating_mul(2));
@@ -350,33 +381,35 @@ impl<R: FftReal> Op for Together<R> {
 }
 
 impl Fft {
-    /// `y` = the half spectra of the frames of `x`, each multiplied with the window: a row of [`Stft::bins`] numbers
-    /// for each frame. PyTorch's `stft`, whose spectra are columns.
+    /// `y` = the half spectra of the frames of `x`, each multiplied with the window: for a signal along the last axis of `x` a row
+    /// of [`Stft::bins`] numbers for each frame. PyTorch's `stft`, whose spectra are columns.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for sizes that are invalid or do not fit the buffers; a stale or foreign buffer. `y`
+    /// [`Error::InvalidArgument`] for sizes that are invalid or do not match, and for a tensor that is not in row-major order
+    /// without gaps: [`Device::contiguous`](crate::Device::contiguous) makes a copy that is; a stale or foreign tensor. `y`
     /// comes back. [`Error::OutOfMemory`], at the wait: the workspace holds all frames.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::fft::{Stft, Window, window};
     /// let device = windlass::Device::host()?;
-    /// let spec = Stft::new(100, 16);
-    /// let weights = device.upload(window(Window::Hann, 16)?)?.into_output();
-    /// let x = device.upload((0..100).map(|j| f64::from(j % 7)).collect::<Vec<_>>())?.into_output();
-    /// let spectra = device.fft().stft(&spec, &x, &weights, device.uninit(spec.spectra_len()?)?)?.into_output();
+    /// let spec = Stft::new(16);
+    /// let weights = device.buffer(window(Window::Hann, 16)?)?;
+    /// let x = device.buffer((0..100).map(|j| f64::from(j % 7)).collect::<Vec<_>>())?;
+    /// let y = device.uninit_tensor([spec.frames(100)?, spec.bins()])?;
+    /// let spectra = device.fft().stft(&spec, &x, &weights, y)?;
     /// let back = device.fft().istft(&spec, &spectra, &weights, device.uninit(100)?)?.await_result()?;
-    /// assert!((device.download(&back)?.await_result()?[50] - 1.0).abs() < 1e-14);
+    /// assert!((device.to_vec(&back)?[50] - 1.0).abs() < 1e-14);
     /// # Ok(()) }
     /// ```
-    pub fn stft<'a, R: FftReal>(
+    pub fn stft<'a, 'b, R: FftReal>(
         &self,
         spec: &Stft,
-        x: impl Readable<'a, R>,
-        window: impl Readable<'a, R>,
-        y: DeviceBuffer<R::Complex>,
-    ) -> Submitted<DeviceBuffer<R::Complex>> {
-        self.device.dispatch(Apart::<R> { spec: *spec, _type: PhantomData }, (x.into(), window.into()), (y,))
+        x: impl ReadableTensor<'a, R>,
+        window: impl ReadableTensor<'b, R>,
+        y: impl WritableTensor<R::Complex>,
+    ) -> Submitted<Tensor<R::Complex>> {
+        self.apart::<R>(spec, &x.into(), &window.into(), y.into())
     }
 
     /// `y` = the signal whose [`stft`](Self::stft) with this window comes closest to `x`. Each element is `sum(frame *
@@ -386,13 +419,53 @@ impl Fft {
     ///
     /// # Errors
     /// As [`stft`](Self::stft).
-    pub fn istft<'a, R: FftReal>(
+    pub fn istft<'a, 'b, R: FftReal>(
         &self,
         spec: &Stft,
-        x: impl Readable<'a, R::Complex>,
-        window: impl Readable<'a, R>,
-        y: DeviceBuffer<R>,
-    ) -> Submitted<DeviceBuffer<R>> {
-        self.device.dispatch(Together::<R> { spec: *spec, _type: PhantomData }, (x.into(), window.into()), (y,))
+        x: impl ReadableTensor<'a, R::Complex>,
+        window: impl ReadableTensor<'b, R>,
+        y: impl WritableTensor<R>,
+    ) -> Submitted<Tensor<R>> {
+        self.together::<R>(spec, &x.into(), &window.into(), y.into())
+    }
+
+    fn apart<R: FftReal>(
+        &self,
+        spec: &Stft,
+        x: &TensorRef<'_, R>,
+        window: &TensorRef<'_, R>,
+        y: Part<R::Complex>,
+    ) -> Submitted<Tensor<R::Complex>> {
+        let (y, of_y, whole) = y.operand();
+        let made = x.operand().and_then(|(x, of_x)| {
+            let (window, of_window) = window.operand()?;
+            Ok((x, window, spec.signals::<R>(("x", &of_x), &of_window, ("y", of_y))?))
+        });
+        match made {
+            Ok((x, window, spec)) => {
+                whole.submitted(self.device.dispatch(Apart::<R> { spec, _type: PhantomData }, (x, window), (y,)))
+            }
+            Err(error) => Err(Rejected::new(error.in_op("stft", "fft"), (whole.tensor(y),))),
+        }
+    }
+
+    fn together<R: FftReal>(
+        &self,
+        spec: &Stft,
+        x: &TensorRef<'_, R::Complex>,
+        window: &TensorRef<'_, R>,
+        y: Part<R>,
+    ) -> Submitted<Tensor<R>> {
+        let (y, of_y, whole) = y.operand();
+        let made = x.operand().and_then(|(x, of_x)| {
+            let (window, of_window) = window.operand()?;
+            Ok((x, window, spec.signals::<R>(("y", &of_y), &of_window, ("x", of_x))?))
+        });
+        match made {
+            Ok((x, window, spec)) => {
+                whole.submitted(self.device.dispatch(Together::<R> { spec, _type: PhantomData }, (x, window), (y,)))
+            }
+            Err(error) => Err(Rejected::new(error.in_op("istft", "fft"), (whole.tensor(y),))),
+        }
     }
 }

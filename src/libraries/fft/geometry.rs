@@ -4,7 +4,8 @@
 //! and embedding are all loops and strides here.
 
 use super::dims::{Dims, MOST_AXES};
-use super::spec::{DataLayout, Direction, FftSpec, Kind};
+use super::problem::{DataLayout, Problem};
+use super::spec::{Direction, Kind};
 use crate::core::error::{Error, Result};
 use smallvec::SmallVec;
 
@@ -72,37 +73,7 @@ fn overflow(name: &'static str) -> Error {
     Error::invalid(name, "the number of elements overflows")
 }
 
-impl FftSpec {
-    /// How many numbers the input's buffer has: real or complex ones (for f16 and bf16 a complex number is two
-    /// elements).
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for invalid sizes.
-    pub fn input_len(&self) -> Result<usize> {
-        Ok(self.geometry()?.input.span)
-    }
-
-    /// How many numbers the output's buffer has, counted as in [`input_len`](Self::input_len).
-    ///
-    /// # Errors
-    /// As [`input_len`](Self::input_len).
-    pub fn output_len(&self) -> Result<usize> {
-        Ok(self.geometry()?.output.span)
-    }
-
-    /// The shape of the output, without the batch.
-    ///
-    /// # Errors
-    /// As [`input_len`](Self::input_len).
-    pub fn output_shape(&self) -> Result<Dims> {
-        self.geometry()?;
-        let (_, mut shape, axes) = self.shapes()?;
-        if let (Kind::R2c, Some(&last)) = (self.kind, axes.as_slice().last()) {
-            shape.set(last, shape.get(last).unwrap_or(0) / 2 + 1);
-        }
-        Ok(shape)
-    }
-
+impl Problem {
     /// The input's own shape, the logical shape of the transform, and its axes.
     fn shapes(&self) -> Result<(Dims, Dims, Dims)> {
         check_dims("shape", &self.shape)?;
@@ -120,27 +91,12 @@ impl FftSpec {
                 return Err(Error::invalid("axes", format!("axis {axis} is named twice")));
             }
         }
-        let (mut input, mut shape) = (self.shape, self.shape);
+        let (mut input, shape) = (self.shape, self.shape);
         if let (Kind::C2r, Some(&last)) = (self.kind, axes.as_slice().last()) {
             input.set(last, input.get(last).unwrap_or(0) / 2 + 1);
         }
-        if let Some(n) = &self.n {
-            check_dims("n", n)?;
-            if n.len() != axes.len() {
-                return Err(Error::invalid("n", format!("{} lengths for {} axes", n.len(), axes.len())));
-            }
-            for (&axis, &n) in axes.as_slice().iter().zip(n.as_slice()) {
-                shape.set(axis, n);
-            }
-        }
         if let Some(given) = &self.input_shape {
             check_dims("input_shape", given)?;
-            if self.n.is_some() {
-                return Err(Error::invalid(
-                    "input_shape",
-                    "cannot be combined with `n`: with `n`, `shape` is already the input's shape",
-                ));
-            }
             if given.len() != rank {
                 return Err(Error::invalid("input_shape", format!("{} axes, but the shape has {rank}", given.len())));
             }
@@ -167,7 +123,7 @@ impl FftSpec {
         for &axis in axes.as_slice() {
             let n = shape.get(axis).unwrap_or(0);
             if n == 0 {
-                return Err(Error::invalid("shape", format!("0 points along the transformed axis {axis}")));
+                return Err(Error::invalid("x", format!("0 points along the transformed axis {axis}")));
             }
             points = points.checked_mul(n).ok_or_else(|| overflow("shape"))?;
         }

@@ -4,11 +4,11 @@
 //! # fn main() -> Result<(), windlass::Error> {
 //! use windlass::{Complex, Device, FftSpec};
 //! let device = Device::host()?;
-//! let x = device.upload(vec![1.0f32, 0.0, 0.0, 0.0])?.into_output();
-//! let spectrum = device.fft().r2c(&FftSpec::r2c([4]), &x, device.uninit(3)?)?.into_output();
-//! assert_eq!(device.download(&spectrum)?.await_result()?, [Complex::new(1.0, 0.0); 3]);
-//! let x = device.fft().c2r(&FftSpec::c2r([4]), &spectrum, device.uninit(4)?)?.await_result()?;
-//! assert_eq!(device.download(&x)?.await_result()?, [1.0, 0.0, 0.0, 0.0]);
+//! let x = device.tensor([2, 4], [1.0f32, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0])?;
+//! let spectra = device.fft().rfft(&x, &[-1])?; // of each row
+//! assert_eq!(device.to_vec(spectra.index(0, 1)?)?, [Complex::new(2.0, 0.0); 3]);
+//! let x = device.fft().c2r(&FftSpec::new().axes([-1]), &spectra, x)?.await_result()?; // into memory that is there
+//! assert_eq!(device.to_vec(&x)?, [1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0]);
 //! # Ok(()) }
 //! ```
 //!
@@ -20,13 +20,14 @@
 //! - **Half spectra.** The spectrum of `n` real numbers has `n / 2 + 1` points that are not redundant along the last
 //!   transformed axis. A transform back needs the size of the real array. The imaginary parts of the first point and,
 //!   for an even `n`, of the last are not read.
-//! - **Order and layout.** Arrays are row-major, those of a batch one after another, unless a [`DataLayout`] says
-//!   otherwise. The buffer of a packed side holds exactly [`FftSpec::input_len`] or [`FftSpec::output_len`] numbers; with a
-//!   layout it has at least as many. Elements of an output must not overlap.
+//! - **Tensors.** Calls take tensors and give tensors; a buffer is a tensor of one axis. Axes are named by their number, a negative
+//!   one counts from the end, and an empty list is all of them; the axes that are not transformed are a batch. Strides may be
+//!   any but negative ones, and what is read may be broadcast or overlap itself. Cosine and sine transforms, convolutions and
+//!   short-time transforms take tensors in row-major order without gaps. What a call cannot read it refuses; it copies nothing.
 //! - **Any size.** Lengths with prime factors up to 13 or so are fastest; a large prime (Bluestein's method) costs
 //!   several times as much, and no length is refused. [`next_fast_len`] finds a good length to pad to.
-//! - **Halves.** A complex number of `f16` or `bf16` is two elements, real and imaginary part. The CPU computes in f32
-//!   and rounds once.
+//! - **Halves.** A complex number of `f16` or `bf16` is two elements, real and imaginary part: complex tensors of halves have a
+//!   last axis of two, which no axis that is named counts. The CPU computes in f32 and rounds once.
 //! - **Plans.** A GPU makes one plan for each combination of sizes, layouts and types, for all threads, and keeps those
 //!   used last: up to 256 with those of the other libraries, as long as their tables take no more than 1 GiB (an
 //!   estimate, since the library does not report it; the newest stays however large it is). Making one takes 1 to 200
@@ -39,11 +40,12 @@
 // The files of this folder.
 // | file | content |
 // |---|---|
-// | `spec`, `dims` | the specification of a transform |
+// | `spec` | the specification of a transform |
+// | `layouts`, `problem`, `dims` | with the layouts of its tensors: the transform as its op holds it |
 // | `geometry` | its geometry, checked: axes and loops with sizes and strides on both sides |
 // | `element`, `form` | element types; the buffers of a transform: out of place, in place, destroying |
 // | `op` | the transform as an op |
-// | `transforms`, `simple` | the front: with a specification; SciPy's names with a new output buffer |
+// | `transforms`, `simple` | the front: into memory of the caller; SciPy's names with a new tensor |
 // | `trigonometric` | cosine and sine transforms |
 // | `convolve`, `frames` | convolution and correlation; short-time transforms |
 // | `shift`, `frequencies` | exchange of the halves of arrays; the frequencies of a spectrum's points, good lengths |
@@ -61,11 +63,13 @@ mod frequencies;
 mod geometry;
 #[cfg(feature = "host")]
 mod host;
+mod layouts;
 mod memo;
 #[cfg(feature = "cuda")]
 pub(crate) mod native;
 mod op;
 mod prepare;
+mod problem;
 mod shift;
 mod simple;
 mod spec;
@@ -73,11 +77,10 @@ mod transforms;
 mod trigonometric;
 
 pub use convolve::{Convolve, Mode};
-pub use dims::Dims;
 pub use element::{FftComplex, FftReal};
 pub use frames::{Edges, Stft, Window, window};
 pub use frequencies::{fftfreq, next_fast_len, rfftfreq};
-pub use spec::{DataLayout, Direction, FftSpec, Kind, Normalization};
+pub use spec::{Direction, FftSpec, Kind, Normalization};
 #[doc(hidden)]
 pub use trigonometric::TrigPass;
 pub use trigonometric::{RealTransform, Trig};

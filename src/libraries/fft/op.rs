@@ -4,7 +4,8 @@ use super::element::FftReal;
 use super::form::{Aliasing, End, Form};
 use super::geometry::{Geometry, Side};
 use super::memo::{Memo, recall};
-use super::spec::{FftSpec, Kind};
+use super::problem::Problem;
+use super::spec::Kind;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans, Wire};
 use crate::engines::cuda_enqueue::Enqueue;
@@ -19,19 +20,19 @@ use std::rc::Rc;
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Transform<F> {
-    pub(super) spec: FftSpec,
+    pub(super) spec: Problem,
     _form: PhantomData<fn() -> F>,
 }
 
 impl<F: Form> Transform<F> {
-    pub(super) fn new(spec: FftSpec) -> Self {
+    pub(super) fn new(spec: Problem) -> Self {
         Transform { spec, _form: PhantomData }
     }
 
     /// The sizes. Fails if the specification is of another kind than the buffers.
     pub(super) fn geometry(&self) -> Result<Rc<Geometry>> {
         thread_local! {
-            static GEOMETRIES: Memo<FftSpec, Geometry> = const { RefCell::new(Vec::new()) };
+            static GEOMETRIES: Memo<Problem, Geometry> = const { RefCell::new(Vec::new()) };
         }
         if self.spec.kind != F::KIND {
             let (spec, form) = (self.spec.kind, F::KIND);

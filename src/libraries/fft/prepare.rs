@@ -2,11 +2,14 @@
 
 use super::form::{C2c, C2r, Form, R2c};
 use super::op::Transform;
+use super::problem::Problem;
 use super::spec::{FftSpec, Kind};
+use super::transforms::apart;
 use super::{Fft, FftReal};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::error::Result;
 use crate::core::op::{Spans, Wire};
+use crate::device::tensor::{IntoLayout, Layout};
 #[cfg(feature = "cuda")]
 use crate::engines::cuda_enqueue::Enqueue;
 #[cfg(feature = "cuda")]
@@ -18,7 +21,7 @@ use std::marker::PhantomData;
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Ahead<R> {
-    spec: FftSpec,
+    spec: Problem,
     _type: PhantomData<fn() -> R>,
 }
 
@@ -76,8 +79,9 @@ impl<R: FftReal> Op for Ahead<R> {
 
 impl Fft {
     /// Makes the plans of a transform of numbers of type `R` ahead of its first use: on a GPU those of cuFFT, on the
-    /// CPU the tables of twiddle factors. They are for a transform out of place, with buffers aligned to a complex
-    /// number. The wait ends when the plans are made; while cuFFT makes one, the launches of other threads are blocked.
+    /// CPU the tables of twiddle factors. They are for a transform out of place between tensors of these layouts, in memory
+    /// aligned to a complex number. The wait ends when the plans are made; while cuFFT makes one, the launches of other threads
+    /// are blocked.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for invalid sizes. At the wait:
@@ -86,11 +90,29 @@ impl Fft {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// let fft = windlass::Device::host()?.fft();
-    /// fft.prepare::<f32>(&windlass::FftSpec::c2c([1000]).batch(16))?.await_result()?;
+    /// use windlass::{Device, FftSpec, fft::Kind, tensor::Layout};
+    /// let lines = Layout::row_major([16, 1000])?;
+    /// Device::host()?.fft().prepare::<f32>(Kind::C2c, &FftSpec::new().axes([-1]), &lines, &lines)?.await_result()?;
     /// # Ok(()) }
     /// ```
-    pub fn prepare<R: FftReal>(&self, spec: &FftSpec) -> Result<PendingDispatch<()>> {
-        self.device.dispatch(Ahead::<R> { spec: *spec, _type: PhantomData }, (), ())
+    pub fn prepare<R: FftReal>(
+        &self,
+        kind: Kind,
+        spec: &FftSpec,
+        x: impl IntoLayout,
+        y: impl IntoLayout,
+    ) -> Result<PendingDispatch<()>> {
+        self.ahead::<R>(kind, spec, [x.into_layout()?, y.into_layout()?])
+    }
+
+    fn ahead<R: FftReal>(&self, kind: Kind, spec: &FftSpec, layouts: [Layout; 2]) -> Result<PendingDispatch<()>> {
+        let [x, y] = layouts.map(|layout| layout.moved_down(layout.span().0));
+        let spec = match kind {
+            Kind::C2c => apart::<C2c<R::Complex>>(spec, x, y),
+            Kind::R2c => apart::<R2c<R>>(spec, x, y),
+            Kind::C2r => apart::<C2r<R>>(spec, x, y),
+        };
+        let spec = spec.map_err(|error| error.in_op("prepare", "fft"))?;
+        self.device.dispatch(Ahead::<R> { spec, _type: PhantomData }, (), ())
     }
 }

@@ -1,16 +1,20 @@
 //! Exchanges the halves of an array, so that the frequency 0 is in the middle, and back.
 
-use super::{Dims, Fft};
-use crate::core::buffer::{DeviceBuffer, Readable};
+use super::Fft;
+use super::dims::Dims;
+use super::layouts::places;
+use super::simple::Pending;
+use crate::core::buffer::DeviceBuffer;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans, Wire};
-use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Part, ReadableTensor, TensorRef};
 #[cfg(feature = "cuda")]
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{HostOf, Op, Slices, SlicesMut};
 #[cfg(feature = "cuda")]
 use crate::libraries::fft::native::kernels;
+use crate::libraries::operands::check_packed;
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 
@@ -103,31 +107,25 @@ impl<T: Element> Op for Shift<T> {
 }
 
 impl Fft {
-    /// `y` = `x`, an array of this shape, with the halves along `axes` exchanged: the point 0 goes to `n / 2`. The
-    /// elements may have any type. For complex numbers that are pairs of f16 or bf16, add a last axis of size 2 that is
-    /// not in `axes`.
+    /// `x` with the halves along these axes exchanged (none: along all), as a new row-major tensor: the point 0 goes to `n / 2`.
+    /// The elements may have any type. Of complex numbers that are pairs of f16 or bf16, the last axis, of two, is none of the
+    /// axes to name.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for an axis that does not exist, or buffers of another size; a stale or foreign
-    /// buffer. `y` comes back.
+    /// [`Error::InvalidArgument`] for an axis that does not exist or is named twice, and for a tensor that is not in row-major
+    /// order without gaps: [`Device::contiguous`](crate::Device::contiguous) makes a copy that is; a stale or foreign tensor.
+    /// [`Error::OutOfMemory`].
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let x = device.upload(vec![0i32, 1, 2, -2, -1])?.into_output();
-    /// let y = device.fft().fftshift([5], [0], &x, device.uninit(5)?)?.await_result()?;
-    /// assert_eq!(device.download(&y)?.await_result()?, [-2, -1, 0, 1, 2]);
+    /// let x = device.buffer([0i32, 1, 2, -2, -1])?;
+    /// let y = device.fft().fftshift(&x, &[0])?.await_result()?;
+    /// assert_eq!(device.to_vec(&y)?, [-2, -1, 0, 1, 2]);
     /// # Ok(()) }
     /// ```
-    pub fn fftshift<'a, T: Element>(
-        &self,
-        shape: impl Into<Dims>,
-        axes: impl Into<Dims>,
-        x: impl Readable<'a, T>,
-        y: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let shift = Shift { shape: shape.into(), axes: axes.into(), inverse: false, _type: PhantomData };
-        self.device.dispatch(shift, (x.into(),), (y,))
+    pub fn fftshift<'a, T: Element>(&self, x: impl ReadableTensor<'a, T>, axes: &[isize]) -> Pending<T> {
+        self.shift(&x.into(), axes, false)
     }
 
     /// The inverse of [`fftshift`](Self::fftshift): the point `n / 2` goes to 0.
@@ -138,19 +136,21 @@ impl Fft {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let x = device.upload(vec![-2i32, -1, 0, 1, 2])?.into_output();
-    /// let y = device.fft().ifftshift([5], [0], &x, device.uninit(5)?)?.await_result()?;
-    /// assert_eq!(device.download(&y)?.await_result()?, [0, 1, 2, -2, -1]);
+    /// let x = device.buffer([-2i32, -1, 0, 1, 2])?;
+    /// let y = device.fft().ifftshift(&x, &[0])?.await_result()?;
+    /// assert_eq!(device.to_vec(&y)?, [0, 1, 2, -2, -1]);
     /// # Ok(()) }
     /// ```
-    pub fn ifftshift<'a, T: Element>(
-        &self,
-        shape: impl Into<Dims>,
-        axes: impl Into<Dims>,
-        x: impl Readable<'a, T>,
-        y: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let shift = Shift { shape: shape.into(), axes: axes.into(), inverse: true, _type: PhantomData };
-        self.device.dispatch(shift, (x.into(),), (y,))
+    pub fn ifftshift<'a, T: Element>(&self, x: impl ReadableTensor<'a, T>, axes: &[isize]) -> Pending<T> {
+        self.shift(&x.into(), axes, true)
+    }
+
+    fn shift<T: Element>(&self, x: &TensorRef<'_, T>, axes: &[isize], inverse: bool) -> Pending<T> {
+        let (x, layout) = x.operand()?;
+        let axes = check_packed("x", &layout).and_then(|()| places(axes, "x", layout.shape()));
+        let axes = axes.map_err(|error| error.in_op("fftshift", "fft"))?;
+        let (y, _, whole) = Part::from(self.device.uninit_tensor(layout.shape())?).operand();
+        let shift = Shift { shape: layout.shape().into(), axes: axes.into(), inverse, _type: PhantomData };
+        Ok(whole.submitted(self.device.dispatch(shift, (x,), (y,)))?)
     }
 }

@@ -1,51 +1,51 @@
-//! SciPy's names: packed arrays, the usual normalisation, and a new output buffer.
+//! SciPy's names: the usual normalisation, and a new tensor.
 
+use super::form::{C2c, C2r, R2c};
 use super::spec::FftSpec;
-use super::{Dims, Fft, FftComplex, FftReal};
-use crate::core::buffer::{DeviceBuffer, Readable};
+use super::{Fft, FftComplex, FftReal};
 use crate::core::dispatch::PendingDispatch;
-use crate::core::element::Element;
-use crate::core::error::{Error, Result};
+use crate::core::error::Result;
+use crate::device::tensor::{ReadableTensor, Tensor};
 
-/// The result of a call that no buffer is moved into.
-pub(super) type Pending<T> = Result<PendingDispatch<DeviceBuffer<T>>>;
+/// The result of a call that no tensor is moved into.
+pub(super) type Pending<T> = Result<PendingDispatch<Tensor<T>>>;
+
+fn along(axes: &[isize]) -> FftSpec {
+    FftSpec::new().axes(axes)
+}
 
 impl Fft {
-    fn room<T: Element>(&self, numbers: usize, per: usize) -> Result<DeviceBuffer<T>> {
-        let len =
-            numbers.checked_mul(per).ok_or_else(|| Error::invalid("shape", "the number of elements overflows"))?;
-        self.device.uninit(len)
-    }
-
-    /// The transform of a complex array of this shape, over all its axes (SciPy's `fft`, `fft2`, `fftn`).
+    /// The transform of a complex tensor along these axes (a negative one counts from the end; none: along all), as a new
+    /// row-major tensor (SciPy's `fft`, `fft2`, `fftn`). The input may have any strides but negative ones.
     ///
     /// # Errors
-    /// As [`c2c`](Self::c2c); [`Error::OutOfMemory`].
+    /// As [`c2c`](Self::c2c) and [`Device::uninit_tensor`](crate::Device::uninit_tensor).
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// let device = windlass::Device::host()?;
-    /// let x = device.upload(vec![windlass::Complex::new(1.0f32, 0.0); 4])?.into_output();
-    /// let y = device.fft().fft(&x, [4])?.await_result()?;
-    /// let x = device.fft().ifft(&y, [4])?.await_result()?;
-    /// assert_eq!(device.download(&x)?.await_result()?[3].re, 1.0);
+    /// use windlass::{Complex, Device};
+    /// let device = Device::host()?;
+    /// let x = device.tensor([2, 3], [1, 2, 3, 4, 5, 6].map(|x| Complex::new(f64::from(x), 0.0)))?;
+    /// let sums = device.fft().fft(x.transpose(), &[1])?.await_result()?; // of the columns
+    /// assert_eq!(sums.shape(), [3, 2]);
+    /// assert_eq!(device.item(sums.slice((0, 0))?)?, Complex::new(5.0, 0.0)); // 1 + 4
     /// # Ok(()) }
     /// ```
-    pub fn fft<'a, C: FftComplex>(&self, x: impl Readable<'a, C>, shape: impl Into<Dims>) -> Pending<C> {
-        let spec = FftSpec::c2c(shape);
-        Ok(self.c2c(&spec, x, self.room(spec.output_len()?, C::Real::PER_COMPLEX)?)?)
+    pub fn fft<'a, C: FftComplex>(&self, x: impl ReadableTensor<'a, C>, axes: &[isize]) -> Pending<C> {
+        self.transform_new::<C2c<C>, C, C>(&along(axes), x.into(), 0)
     }
 
     /// The inverse of [`fft`](Self::fft), divided by the number of points.
     ///
     /// # Errors
     /// As [`fft`](Self::fft).
-    pub fn ifft<'a, C: FftComplex>(&self, x: impl Readable<'a, C>, shape: impl Into<Dims>) -> Pending<C> {
-        let spec = FftSpec::c2c(shape).inverse();
-        Ok(self.c2c(&spec, x, self.room(spec.output_len()?, C::Real::PER_COMPLEX)?)?)
+    pub fn ifft<'a, C: FftComplex>(&self, x: impl ReadableTensor<'a, C>, axes: &[isize]) -> Pending<C> {
+        self.transform_new::<C2c<C>, C, C>(&along(axes).inverse(), x.into(), 0)
     }
 
-    /// Half of the spectrum of a real array of this shape (SciPy's `rfft`, `rfft2`, `rfftn`).
+    /// Half of the spectrum of a real tensor along these axes (none: along all), as a new row-major tensor (SciPy's `rfft`,
+    /// `rfft2`, `rfftn`). Of the last axis that is named the points up to half are there, `n / 2 + 1` of `n`; the others are
+    /// their conjugates.
     ///
     /// # Errors
     /// As [`fft`](Self::fft).
@@ -53,38 +53,42 @@ impl Fft {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let x = device.upload(vec![1.0f64, 2.0, 3.0])?.into_output();
-    /// let y = device.fft().rfft(&x, [3])?.await_result()?;
-    /// let x = device.fft().irfft(&y, [3])?.await_result()?; // of three points, not two
-    /// let x = device.download(&x)?.await_result()?;
-    /// assert!((x[2] - 3.0).abs() < 1e-15);
+    /// let x = device.tensor([3, 4], (0..12).map(f64::from).collect::<Vec<_>>())?;
+    /// let spectra = device.fft().rfft(x.transpose(), &[-1])?.await_result()?; // of the columns
+    /// assert_eq!(spectra.shape(), [4, 2]);
+    /// assert_eq!(device.item(spectra.slice((1, 0))?)?.re, 1.0 + 5.0 + 9.0);
+    /// let back = device.fft().irfft(&spectra, 3, &[-1])?.await_result()?; // of three points, not two
+    /// assert!(device.allclose(&back, x.transpose(), 1e-12, 1e-12)?);
     /// # Ok(()) }
     /// ```
-    pub fn rfft<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R::Complex> {
-        let spec = FftSpec::r2c(shape);
-        Ok(self.r2c(&spec, x, self.room(spec.output_len()?, R::PER_COMPLEX)?)?)
+    pub fn rfft<'a, R: FftReal>(&self, x: impl ReadableTensor<'a, R>, axes: &[isize]) -> Pending<R::Complex> {
+        self.transform_new::<R2c<R>, R, R::Complex>(&along(axes), x.into(), 0)
     }
 
-    /// The real array of this shape whose half spectrum is `x` (SciPy's `irfft`, `irfft2`, `irfftn`).
+    /// The real tensor whose half spectrum is `x` (SciPy's `irfft`, `irfft2`, `irfftn`): the inverse of [`rfft`](Self::rfft),
+    /// with the same axes. Along the last one that is named it has `n` elements, for `n / 2 + 1` points.
     ///
     /// # Errors
-    /// As [`fft`](Self::fft).
-    pub fn irfft<'a, C: FftComplex>(&self, x: impl Readable<'a, C>, shape: impl Into<Dims>) -> Pending<C::Real> {
-        let spec = FftSpec::c2r(shape);
-        Ok(self.c2r(&spec, x, self.room(spec.output_len()?, 1)?)?)
+    /// As [`fft`](Self::fft), and for an `n` of another number of points.
+    pub fn irfft<'a, C: FftComplex>(
+        &self,
+        x: impl ReadableTensor<'a, C>,
+        n: usize,
+        axes: &[isize],
+    ) -> Pending<C::Real> {
+        self.transform_new::<C2r<C::Real>, C, C::Real>(&along(axes), x.into(), n)
     }
 
-    /// The real spectrum, of this shape, of a Hermitian-symmetric array of which `x` is one half (SciPy's `hfft`,
-    /// `hfftn`).
+    /// The real spectrum, of `n` points along the last axis that is named, of a Hermitian-symmetric array of which `x` is one
+    /// half (SciPy's `hfft`, `hfftn`).
     ///
     /// # Errors
-    /// As [`fft`](Self::fft).
-    pub fn hfft<'a, C: FftComplex>(&self, x: impl Readable<'a, C>, shape: impl Into<Dims>) -> Pending<C::Real> {
-        let spec = FftSpec::c2r(shape).forward();
-        Ok(self.c2r(&spec, x, self.room(spec.output_len()?, 1)?)?)
+    /// As [`irfft`](Self::irfft).
+    pub fn hfft<'a, C: FftComplex>(&self, x: impl ReadableTensor<'a, C>, n: usize, axes: &[isize]) -> Pending<C::Real> {
+        self.transform_new::<C2r<C::Real>, C, C::Real>(&along(axes).forward(), x.into(), n)
     }
 
-    /// The inverse of [`hfft`](Self::hfft), for a real spectrum of this shape.
+    /// The inverse of [`hfft`](Self::hfft), of a real spectrum.
     ///
     /// # Errors
     /// As [`fft`](Self::fft).
@@ -92,14 +96,13 @@ impl Fft {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let x = device.upload(vec![1.0f64, 0.0, 0.0, 0.0])?.into_output();
-    /// let half = device.fft().ihfft(&x, [4])?.await_result()?;
-    /// let x = device.fft().hfft(&half, [4])?.await_result()?;
-    /// assert_eq!(device.download(&x)?.await_result()?, [1.0, 0.0, 0.0, 0.0]);
+    /// let x = device.tensor([4], [1.0f64, 0.0, 0.0, 0.0])?;
+    /// let half = device.fft().ihfft(&x, &[])?.await_result()?;
+    /// let x = device.fft().hfft(&half, 4, &[])?.await_result()?;
+    /// assert_eq!(device.to_vec(&x)?, [1.0, 0.0, 0.0, 0.0]);
     /// # Ok(()) }
     /// ```
-    pub fn ihfft<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R::Complex> {
-        let spec = FftSpec::r2c(shape).inverse();
-        Ok(self.r2c(&spec, x, self.room(spec.output_len()?, R::PER_COMPLEX)?)?)
+    pub fn ihfft<'a, R: FftReal>(&self, x: impl ReadableTensor<'a, R>, axes: &[isize]) -> Pending<R::Complex> {
+        self.transform_new::<R2c<R>, R, R::Complex>(&along(axes).inverse(), x.into(), 0)
     }
 }

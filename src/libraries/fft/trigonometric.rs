@@ -1,17 +1,22 @@
 //! Cosine and sine transforms of real arrays: `dct` and `dst`, kinds I to IV.
 
+use super::layouts::places;
+use super::problem::Problem;
 use super::simple::Pending;
-use super::spec::{Direction, FftSpec, Normalization};
-use super::{Dims, Fft, FftReal};
-use crate::core::buffer::{DeviceBuffer, Readable};
-use crate::core::error::{Error, Result};
+use super::spec::{Direction, Normalization};
+use super::{Fft, FftReal};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::error::{Error, Rejected, Result};
 use crate::core::op::{Cost, OperandNames, Spans, Wire};
 use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Layout, Part, ReadableTensor, Tensor, TensorRef, WritableTensor};
 use crate::engines::cuda_enqueue::Enqueue;
 #[cfg(feature = "cuda")]
 use crate::engines::op::Prepare;
 use crate::engines::op::{HostOf, Op, Slices, SlicesMut};
+use crate::libraries::operands::check_packed;
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 use std::marker::PhantomData;
 
@@ -126,50 +131,68 @@ impl TrigPass {
     }
 }
 
-/// A cosine or sine transform of packed real arrays. Plain data.
+/// A cosine or sine transform of real tensors: what these do not say. Plain data.
 ///
 /// ```
 /// use windlass::fft::{RealTransform, Trig};
-/// let spec = RealTransform::new(Trig::Dct2, [8, 8]).batch(100); // the blocks of a picture
+/// let spec = RealTransform::new(Trig::Dct2).axes([-2, -1]); // of each block of a picture
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[must_use]
 pub struct RealTransform {
     trig: Trig,
-    /// The shape, the axes, the batch, the direction and the normalisation.
-    pub(super) sizes: FftSpec,
+    direction: Direction,
+    norm: Normalization,
+    /// None: all.
+    axes: SmallVec<[isize; 4]>,
 }
 
 impl RealTransform {
-    /// A transform of arrays of this shape, over all axes.
-    pub fn new(trig: Trig, shape: impl Into<Dims>) -> Self {
-        RealTransform { trig, sizes: FftSpec::c2c(shape) }
+    /// A transform over all axes.
+    pub fn new(trig: Trig) -> Self {
+        let (direction, norm) = (Direction::Forward, Normalization::default());
+        RealTransform { trig, direction, norm, axes: SmallVec::new() }
     }
 
     /// The inverse: SciPy's `idct` and `idst` of the given kind.
     pub fn inverse(self) -> Self {
-        RealTransform { sizes: self.sizes.inverse(), ..self }
+        RealTransform { direction: Direction::Inverse, ..self }
     }
 
     /// Which transform has the factor `1 / N`, as in SciPy: `N` is `2 n`, for `Dct1` `2 (n - 1)` and for `Dst1` `2 (n +
     /// 1)`. [`Normalization::Ortho`] makes the transform orthogonal.
     pub fn norm(self, norm: Normalization) -> Self {
-        RealTransform { sizes: self.sizes.norm(norm), ..self }
+        RealTransform { norm, ..self }
     }
 
-    /// A batch of arrays, one after another.
-    pub fn batch(self, batch: usize) -> Self {
-        RealTransform { sizes: self.sizes.batch(batch), ..self }
+    /// Transforms only along these axes; a negative one counts from the end. By default, and for an empty list, along all.
+    pub fn axes(self, axes: impl AsRef<[isize]>) -> Self {
+        RealTransform { axes: axes.as_ref().into(), ..self }
     }
 
-    /// Transforms only along these axes.
-    pub fn axes(self, axes: impl Into<Dims>) -> Self {
-        RealTransform { sizes: self.sizes.axes(axes), ..self }
+    fn waves(&self, [x, y]: [&Layout; 2]) -> Result<Waves> {
+        check_packed("x", x)?;
+        check_packed("y", y)?;
+        if x.shape() != y.shape() {
+            return Err(Error::invalid("y", format!("{:?}, but x is {:?}", y.shape(), x.shape())));
+        }
+        let sizes = Problem::c2c(x.shape()).axes(places(&self.axes, "x", x.shape())?);
+        Ok(Waves { trig: self.trig, sizes: sizes.direction(self.direction).norm(self.norm) })
     }
+}
 
+/// A transform as its op has it, of packed arrays.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Waves {
+    trig: Trig,
+    /// The shape, the axes, the direction and the normalisation.
+    pub(super) sizes: Problem,
+}
+
+impl Waves {
     /// What is done along every axis.
     pub(super) fn pass(&self) -> TrigPass {
-        let FftSpec { norm, direction, .. } = self.sizes;
+        let Problem { norm, direction, .. } = self.sizes;
         let trig = if direction == Direction::Inverse { self.trig.inverse() } else { self.trig };
         TrigPass { trig, ortho: norm == Normalization::Ortho, scale: Scale::new(norm, direction) }
     }
@@ -178,7 +201,7 @@ impl RealTransform {
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Trigonometric<R> {
-    pub(super) spec: RealTransform,
+    pub(super) spec: Waves,
     _type: PhantomData<fn() -> R>,
 }
 
@@ -194,10 +217,7 @@ impl<R: FftReal> Op for Trigonometric<R> {
     fn check(&self, (x,): &Spans<(R,)>, (y,): &Spans<(R,)>) -> Result<()> {
         let geometry = self.spec.sizes.geometry()?;
         if self.spec.trig == Trig::Dct1 && geometry.axes.iter().any(|axis| axis.n == 1) {
-            return Err(Error::invalid(
-                "shape",
-                "a cosine transform of kind I needs at least two points along each axis",
-            ));
+            return Err(Error::invalid("x", "a cosine transform of kind I needs at least two points along each axis"));
         }
         for (name, len) in [("x", x.len()), ("y", y.len())] {
             if len != geometry.output.span {
@@ -259,29 +279,31 @@ impl Fft {
     /// cuFFT transform along each axis, with our own kernels before and after it.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for sizes that are invalid or do not fit the buffers, one point for [`Trig::Dct1`]; a stale or
-    /// foreign buffer. `y` comes back.
+    /// [`Error::InvalidArgument`] for extents that differ, an axis that does not exist, one point for [`Trig::Dct1`], and for a
+    /// tensor that is not in row-major order without gaps: [`Device::contiguous`](crate::Device::contiguous) makes a copy that
+    /// is; a stale or foreign tensor. `y` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::fft::{RealTransform, Trig};
     /// let device = windlass::Device::host()?;
-    /// let x = device.upload(vec![1.0f64; 4])?.into_output();
-    /// let y = device.fft().real_transform(&RealTransform::new(Trig::Dct2, [4]), &x, device.uninit(4)?)?.await_result()?;
-    /// assert_eq!(device.download(&y)?.await_result()?[0], 8.0);
+    /// let x = device.full_tensor([3, 4], 1.0f64)?;
+    /// let spec = RealTransform::new(Trig::Dct2).axes([-1]);
+    /// let y = device.fft().real_transform(&spec, &x, device.uninit_tensor([3, 4])?)?.await_result()?;
+    /// assert_eq!(device.item(y.slice((2, 0))?)?, 8.0);
     /// # Ok(()) }
     /// ```
     pub fn real_transform<'a, R: FftReal>(
         &self,
         spec: &RealTransform,
-        x: impl Readable<'a, R>,
-        y: DeviceBuffer<R>,
-    ) -> Submitted<DeviceBuffer<R>> {
-        self.device.dispatch(Trigonometric::<R> { spec: *spec, _type: PhantomData }, (x.into(),), (y,))
+        x: impl ReadableTensor<'a, R>,
+        y: impl WritableTensor<R>,
+    ) -> Submitted<Tensor<R>> {
+        self.waves(spec, &x.into(), y.into())
     }
 
-    /// The cosine transform of kind II, over all axes of a real array of this shape (SciPy's `dct`, `dctn`). For other
-    /// kinds and normalisations see [`real_transform`](Self::real_transform).
+    /// The cosine transform of kind II of a real tensor along these axes (none: along all), as a new row-major tensor (SciPy's
+    /// `dct`, `dctn`). For other kinds and normalisations see [`real_transform`](Self::real_transform).
     ///
     /// # Errors
     /// As [`real_transform`](Self::real_transform); [`Error::OutOfMemory`].
@@ -289,41 +311,53 @@ impl Fft {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let x = device.upload(vec![1.0f64, 2.0, 3.0])?.into_output();
-    /// let y = device.fft().dct(&x, [3])?.await_result()?;
-    /// let x = device.fft().idct(&y, [3])?.await_result()?;
-    /// assert!((device.download(&x)?.await_result()?[1] - 2.0).abs() < 1e-14);
+    /// let x = device.buffer([1.0f64, 2.0, 3.0])?;
+    /// let y = device.fft().dct(&x, &[])?.await_result()?;
+    /// let x = device.fft().idct(&y, &[])?.await_result()?;
+    /// assert!((device.to_vec(&x)?[1] - 2.0).abs() < 1e-14);
     /// # Ok(()) }
     /// ```
-    pub fn dct<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R> {
-        self.new_output(&RealTransform::new(Trig::Dct2, shape), x)
+    pub fn dct<'a, R: FftReal>(&self, x: impl ReadableTensor<'a, R>, axes: &[isize]) -> Pending<R> {
+        self.waves_new(&RealTransform::new(Trig::Dct2).axes(axes), &x.into())
     }
 
     /// The inverse of [`dct`](Self::dct).
     ///
     /// # Errors
     /// As [`dct`](Self::dct).
-    pub fn idct<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R> {
-        self.new_output(&RealTransform::new(Trig::Dct2, shape).inverse(), x)
+    pub fn idct<'a, R: FftReal>(&self, x: impl ReadableTensor<'a, R>, axes: &[isize]) -> Pending<R> {
+        self.waves_new(&RealTransform::new(Trig::Dct2).axes(axes).inverse(), &x.into())
     }
 
-    /// The sine transform of kind II, over all axes of a real array of this shape (SciPy's `dst`, `dstn`).
+    /// The sine transform of kind II of a real tensor along these axes (none: along all), as a new row-major tensor (SciPy's
+    /// `dst`, `dstn`).
     ///
     /// # Errors
     /// As [`dct`](Self::dct).
-    pub fn dst<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R> {
-        self.new_output(&RealTransform::new(Trig::Dst2, shape), x)
+    pub fn dst<'a, R: FftReal>(&self, x: impl ReadableTensor<'a, R>, axes: &[isize]) -> Pending<R> {
+        self.waves_new(&RealTransform::new(Trig::Dst2).axes(axes), &x.into())
     }
 
     /// The inverse of [`dst`](Self::dst).
     ///
     /// # Errors
     /// As [`dct`](Self::dct).
-    pub fn idst<'a, R: FftReal>(&self, x: impl Readable<'a, R>, shape: impl Into<Dims>) -> Pending<R> {
-        self.new_output(&RealTransform::new(Trig::Dst2, shape).inverse(), x)
+    pub fn idst<'a, R: FftReal>(&self, x: impl ReadableTensor<'a, R>, axes: &[isize]) -> Pending<R> {
+        self.waves_new(&RealTransform::new(Trig::Dst2).axes(axes).inverse(), &x.into())
     }
 
-    fn new_output<'a, R: FftReal>(&self, spec: &RealTransform, x: impl Readable<'a, R>) -> Pending<R> {
-        Ok(self.real_transform(spec, x, self.device.uninit(spec.sizes.output_len()?)?)?)
+    fn waves_new<R: FftReal>(&self, spec: &RealTransform, x: &TensorRef<'_, R>) -> Pending<R> {
+        Ok(self.waves(spec, x, self.device.uninit_tensor(x.shape())?.into())?)
+    }
+
+    fn waves<R: FftReal>(&self, spec: &RealTransform, x: &TensorRef<'_, R>, y: Part<R>) -> Submitted<Tensor<R>> {
+        let (y, of_y, whole) = y.operand();
+        let made = x.operand().and_then(|(x, of_x)| Ok((x, spec.waves([&of_x, &of_y])?)));
+        match made {
+            Ok((x, spec)) => {
+                whole.submitted(self.device.dispatch(Trigonometric::<R> { spec, _type: PhantomData }, (x,), (y,)))
+            }
+            Err(error) => Err(Rejected::new(error.in_op("real_transform", "fft"), (whole.tensor(y),))),
+        }
     }
 }

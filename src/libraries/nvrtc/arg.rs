@@ -4,6 +4,7 @@ use super::packed::Written;
 use crate::core::buffer::{AnyBuffer, AnyIn, DeviceBuffer, GpuRef, In};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
+use crate::device::tensor::{Layout, Part, Tensor, TensorRef};
 use bytemuck::NoUninit;
 use smallvec::SmallVec;
 
@@ -28,6 +29,8 @@ pub struct Len;
 /// |---|---|
 /// | `&DeviceBuffer`, `&GpuRef`, [`In`] | a buffer that the kernel reads; passed as its address |
 /// | `DeviceBuffer` | a buffer that the kernel writes and may read; comes back from the wait |
+/// | `&Tensor`, `&TensorRef` | a tensor in row-major order without gaps, which the kernel reads; passed as the address of its first element |
+/// | `Tensor` | the same, which the kernel writes and may read; its elements come back as a buffer |
 /// | [`Arg::out`] of a `DeviceBuffer` | a buffer of which the kernel writes every element and reads none |
 /// | any element type, `usize` | a scalar |
 /// | [`Len`] | the length of the launch's buffers |
@@ -44,7 +47,7 @@ mod sealed {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no argument that a kernel takes",
     label = "expected a buffer, an element type or `usize`, `Len`, `Plain`, or an `Arg`",
-    note = "a buffer that the kernel reads goes in by reference, one that it writes by value",
+    note = "a buffer or tensor that the kernel reads goes in by reference, one that it writes by value",
     note = "work in flight counts as its buffer, unless it has a verdict: then `.await_result()?` gives the buffer"
 )]
 pub trait KernelArgument<'a>: Into<Arg<'a>> + sealed::KernelArgument<'a> {}
@@ -56,6 +59,8 @@ macro_rules! arguments { ($([$($bound:tt)*] $t:ty),* $(,)?) => { $(
 arguments!(
     [T: Element] &'a DeviceBuffer<T>, [T: Element] &'a GpuRef<T>, [T: Element] In<'a, T>, [T: Element] DeviceBuffer<T>,
     [T: Element] &'a PendingDispatch<DeviceBuffer<T>>, [T: Element] PendingDispatch<DeviceBuffer<T>>, [T: Element] T, [] usize,
+    [T: Element] &'a Tensor<T>, [T: Element] &'a TensorRef<'_, T>, [T: Element] Tensor<T>,
+    [T: Element] &'a PendingDispatch<Tensor<T>>, [T: Element] PendingDispatch<Tensor<T>>,
     [S: NoUninit] Plain<S>, [] Len, [] DevicePtr, [] Arg<'a>,
 );
 
@@ -63,6 +68,8 @@ arguments!(
 pub(super) enum Value<'a> {
     Read(AnyIn<'a>),
     Write(AnyBuffer, Written),
+    /// A tensor whose elements lie otherwise than kernels take them: the launch is refused.
+    Unfit(Box<Value<'a>>, Layout),
     Scalar(DType, [u8; 16]),
     Pointer(u64),
     Len,
@@ -74,6 +81,7 @@ impl std::fmt::Debug for Value<'_> {
         match self {
             Value::Read(x) => write!(f, "read {} x {}", x.len(), x.dtype()),
             Value::Write(x, _) => write!(f, "write {} x {}", x.len(), x.dtype()),
+            Value::Unfit(_, layout) => write!(f, "a tensor of {layout:?}"),
             Value::Scalar(dtype, _) => write!(f, "{dtype}"),
             Value::Pointer(address) => write!(f, "{address:#x}"),
             Value::Len => write!(f, "the length"),
@@ -144,6 +152,47 @@ impl<T: Element> From<T> for Arg<'_> {
         }
         Arg(Value::Scalar(T::DTYPE, bytes))
     }
+}
+
+impl<'a, T: Element> From<&'a TensorRef<'_, T>> for Arg<'a> {
+    fn from(x: &'a TensorRef<'_, T>) -> Self {
+        Arg(of_tensor(Value::Read(window(x.buffer(), x.layout()).into()), x.layout()))
+    }
+}
+
+impl<'a, T: Element> From<&'a Tensor<T>> for Arg<'a> {
+    fn from(x: &'a Tensor<T>) -> Self {
+        Arg(of_tensor(Value::Read(window(x.buffer().as_in(), x.layout()).into()), x.layout()))
+    }
+}
+
+impl<'a, T: Element> From<&'a PendingDispatch<Tensor<T>>> for Arg<'a> {
+    fn from(pending: &'a PendingDispatch<Tensor<T>>) -> Self {
+        (&**pending).into()
+    }
+}
+
+impl<T: Element> From<Tensor<T>> for Arg<'_> {
+    fn from(x: Tensor<T>) -> Self {
+        let (buffer, layout, _) = Part::from(x).operand();
+        Arg(of_tensor(Value::Write(buffer.into(), Written::Some), &layout))
+    }
+}
+
+impl<T: Element> From<PendingDispatch<Tensor<T>>> for Arg<'_> {
+    fn from(pending: PendingDispatch<Tensor<T>>) -> Self {
+        pending.into_output().into()
+    }
+}
+
+/// The part of a buffer in which a tensor lies, which is inside of it.
+fn window<'a, T: Element>(buffer: In<'a, T>, layout: &Layout) -> In<'a, T> {
+    let (first, len) = layout.span();
+    buffer.slice(first..first + len).unwrap_or(buffer)
+}
+
+fn of_tensor<'a>(value: Value<'a>, layout: &Layout) -> Value<'a> {
+    if layout.is_row_major() { value } else { Value::Unfit(Box::new(value), layout.clone()) }
 }
 
 impl From<usize> for Arg<'_> {

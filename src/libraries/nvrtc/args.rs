@@ -5,6 +5,8 @@ use super::packed::{PackedArguments, Slot, Slots, ValueKind, Written, words_of};
 use crate::core::buffer::{AnyBuffer, AnyBuffers, AnyIn, AnyIns};
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Result};
+use crate::device::tensor::Layout;
+use crate::libraries::operands::check_packed;
 
 /// The arguments of a launch: made from a tuple of up to sixteen values that convert to [`Arg`], or one by one.
 #[derive(Debug, Default)]
@@ -12,6 +14,8 @@ pub struct Args<'a> {
     pub(super) packed: PackedArguments,
     pub(super) reads: AnyIns<'a>,
     pub(super) writes: AnyBuffers,
+    /// Why the launch is refused: the first tensor that no kernel takes.
+    unfit: Option<Box<Error>>,
 }
 
 impl<'a> Args<'a> {
@@ -39,6 +43,13 @@ impl<'a> Args<'a> {
     }
 
     fn push(&mut self, Arg(value): Arg<'a>) {
+        let value = match value {
+            Value::Unfit(value, layout) => {
+                self.refuse(self.len(), &layout);
+                *value
+            }
+            value => value,
+        };
         let at = place(self.packed.words.len());
         let slot = |len: usize, kind| Slot::Value { at, len: place(len), kind };
         let slot = match &value {
@@ -48,6 +59,7 @@ impl<'a> Args<'a> {
             Value::Pointer(_) => slot(8, ValueKind::Pointer),
             Value::Len => slot(8, ValueKind::Scalar(DType::U64)),
             Value::Plain(bytes) => slot(bytes.len(), ValueKind::Plain),
+            Value::Unfit(..) => return, // above, and none holds another
         };
         self.packed.slots.push(slot);
         match value {
@@ -57,6 +69,7 @@ impl<'a> Args<'a> {
             Value::Pointer(address) => self.word(address),
             Value::Len => self.length(),
             Value::Plain(bytes) => self.value(&bytes),
+            Value::Unfit(..) => {}
         }
     }
 
@@ -64,7 +77,7 @@ impl<'a> Args<'a> {
     #[inline]
     pub(super) fn declared(slots: &'static [Slot]) -> Self {
         let packed = PackedArguments { slots: Slots::Declared(slots), ..PackedArguments::default() };
-        Args { packed, reads: AnyIns::new(), writes: AnyBuffers::default() }
+        Args { packed, reads: AnyIns::new(), writes: AnyBuffers::default(), unfit: None }
     }
 
     // The functions below are also called by typed launches, whose slots are known: there an argument is only its
@@ -81,6 +94,32 @@ impl<'a> Args<'a> {
             self.packed.overwritten |= 1u64.checked_shl(self.writes.len() as u32).unwrap_or(0);
         }
         self.writes.push(buffer);
+    }
+
+    /// A tensor, for a parameter that a signature has declared.
+    pub(super) fn tensor(&mut self, Arg(value): Arg<'a>, written: Written) {
+        match value {
+            Value::Read(input) => self.read(input),
+            Value::Write(buffer, _) => self.write(buffer, written),
+            Value::Unfit(value, layout) => {
+                let (reads, writes) = (self.reads.len(), self.writes.len());
+                let is_next = |slot: &Slot| match slot {
+                    Slot::Read(_, at) => matches!(*value, Value::Read(_)) && usize::from(*at) == reads,
+                    Slot::Write(_, at, _) => matches!(*value, Value::Write(..)) && usize::from(*at) == writes,
+                    Slot::Value { .. } => false,
+                };
+                self.refuse(self.packed.slots.iter().position(is_next).unwrap_or_default(), &layout);
+                self.tensor(Arg(*value), written);
+            }
+            _ => {}
+        }
+    }
+
+    #[cold]
+    fn refuse(&mut self, index: usize, layout: &Layout) {
+        if let (None, Err(error)) = (&self.unfit, check_packed(format!("argument {index}"), layout)) {
+            self.unfit = Some(Box::new(error));
+        }
     }
 
     #[inline]
@@ -138,6 +177,9 @@ impl Args<'_> {
     /// Checks that the arguments are not larger than any kernel allows, and fills in the length where [`Len`] was
     /// passed.
     pub(super) fn complete(&mut self) -> Result<()> {
+        if let Some(error) = self.unfit.take() {
+            return Err(*error);
+        }
         // Counted in whole words, so the result is at least the real size.
         if 8 * (self.packed.words.len() + self.len()) > MOST_BYTES {
             self.few_enough()?;

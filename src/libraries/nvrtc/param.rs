@@ -9,6 +9,7 @@ use super::twin::Run;
 use crate::core::buffer::{DeviceBuffer, GpuRef, In};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
+use crate::device::tensor::{Tensor, TensorRef};
 use bytemuck::Pod;
 use std::marker::PhantomData;
 
@@ -59,6 +60,15 @@ macro_rules! reads { ($($t:ty),*) => { $(
 )* } }
 reads!(&'a DeviceBuffer<T>, &'a GpuRef<T>, In<'a, T>, &'a PendingDispatch<DeviceBuffer<T>>);
 
+macro_rules! reads_tensors { ($($t:ty),*) => { $(
+    impl<'a, T: Element> Passes<'a, Read<T>> for $t {
+        fn pass(self, to: &mut Args<'a>) {
+            to.tensor(self.into(), Written::Some);
+        }
+    }
+)* } }
+reads_tensors!(&'a Tensor<T>, &'a TensorRef<'_, T>, &'a PendingDispatch<Tensor<T>>);
+
 impl<T: Element> sealed::Sealed for Read<T> {}
 impl<T: Element> Param for Read<T> {
     type View<'t> = Values<'t, T>;
@@ -91,6 +101,16 @@ macro_rules! writes { ($($p:ident, $written:expr;)*) => { $(
         #[inline]
         fn pass(self, to: &mut Args<'a>) {
             to.write(self.into(), $written);
+        }
+    }
+    impl<'a, T: Element> Passes<'a, $p<T>> for Tensor<T> {
+        fn pass(self, to: &mut Args<'a>) {
+            to.tensor(self.into(), $written);
+        }
+    }
+    impl<'a, T: Element> Passes<'a, $p<T>> for PendingDispatch<Tensor<T>> {
+        fn pass(self, to: &mut Args<'a>) {
+            to.tensor(self.into(), $written);
         }
     }
     impl<'a, T: Element> Passes<'a, $p<T>> for PendingDispatch<DeviceBuffer<T>> {

@@ -5,8 +5,16 @@
 //! what the layout is, and calls one function that is not generic over its operands. No call of a front copies: what a
 //! routine cannot read is refused with an error that names [`Device::contiguous`](crate::Device::contiguous).
 
+#[cfg(feature = "blas")]
 mod matrices;
+#[cfg(any(feature = "fft", feature = "collective", feature = "nvrtc"))]
+mod packed;
+#[cfg(feature = "blas")]
 mod vector;
 
+#[cfg(feature = "blas")]
 pub(crate) use matrices::{Matrices, sizes, spread};
+#[cfg(any(feature = "fft", feature = "collective", feature = "nvrtc"))]
+pub(crate) use packed::check_packed;
+#[cfg(feature = "blas")]
 pub(crate) use vector::Vector;

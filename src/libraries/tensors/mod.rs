@@ -8,10 +8,6 @@
 pub(super) mod blas;
 #[cfg(feature = "blaslt")]
 mod blaslt;
-#[cfg(feature = "collective")]
-mod collective;
-#[cfg(feature = "fft")]
-mod fft;
 #[cfg(feature = "rng")]
 mod random;
 #[cfg(feature = "solver")]

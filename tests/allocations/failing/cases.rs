@@ -4,13 +4,14 @@
 use super::{Case, Failure, Outcome, Whole, arm, disarm};
 use crate::common::{Rng, up};
 use windlass::blas::{Gemv, Ger, LuBatch, Symm, Symv, Syr2k, Syrk, Triangular, Trmv};
-use windlass::fft::{Convolve, DataLayout, Dims, Edges, FftSpec, RealTransform, Stft, Trig};
+use windlass::fft::{Convolve, Edges, FftSpec, Kind, RealTransform, Stft, Trig};
 use windlass::rng::{Generator, Normal, Poisson, Stream};
 use windlass::solver::{
     Eigenvectors, EighMethod, EighSpec, Jacobi, Matrix, Randomized, Refine, Structure, SvdMethod, Symmetry, Vectors,
 };
 use windlass::sparse::{CooBuilder, Csr, Direct, Gtsv, Spmm, Spmv};
-use windlass::{Complex, Device, DeviceBuffer, Diag, Gemm, Matmul, Side, Transpose, Uplo, f16};
+use windlass::tensor::Layout;
+use windlass::{Complex, Device, DeviceBuffer, Diag, Gemm, Matmul, Side, Tensor, Transpose, Uplo, f16};
 
 /// The side of a square matrix: a few kilobytes.
 const N: usize = 40;
@@ -98,34 +99,39 @@ pub(super) fn of_blas() -> Vec<Case> {
 
 pub(super) fn of_fft() -> Vec<Case> {
     let mut all: Vec<Case> = Vec::new();
-    case!(all, "c2c", |d| { let (x, y) = (complex(d, 720), complex(d, 720)); } d.fft().c2c(&FftSpec::c2c([24, 30]), &x, y));
-    case!(all, "c2c of a prime", |d| { let (x, y) = (complex(d, 499), complex(d, 499)); } d.fft().c2c(&FftSpec::c2c([499]), &x, y));
-    case!(all, "c2c in place, strided", |d| { let x = complex(d, 1440); }
-        d.fft().c2c_in_place(&FftSpec::c2c([720]).input(DataLayout::strided([2])).output(DataLayout::strided([2])), x));
-    case!(all, "r2c", |d| { let (x, y) = (real(d, 512), complex(d, 16 * 17)); } d.fft().r2c(&FftSpec::r2c([16, 32]), &x, y));
-    case!(all, "c2r", |d| { let (x, y) = (complex(d, 16 * 17), real(d, 512)); } d.fft().c2r(&FftSpec::c2r([16, 32]), &x, y));
-    case!(all, "c2c of halves", |d| { let (x, y) = (halves(d, 1024), halves(d, 1024)); } d.fft().c2c(&FftSpec::c2c([512]), &x, y));
-    case!(all, "prepare", |d| {} d.fft().prepare::<f64>(&FftSpec::c2c([12 * 47])));
+    case!(all, "c2c", |d| { let [x, y] = [(); 2].map(|()| Tensor::from_buffer(complex(d, 720), [24, 30]).unwrap()); } d.fft().c2c(&FftSpec::new(), &x, y));
+    case!(all, "c2c of a prime", |d| { let (x, y) = (complex(d, 499), complex(d, 499)); } d.fft().c2c(&FftSpec::new(), &x, y));
+    case!(all, "c2c in place, strided", |d| { let x = complex(d, 1440).with_layout(Layout::new([720], [2], 0).unwrap()).unwrap(); }
+        d.fft().c2c_in_place(&FftSpec::new(), x));
+    case!(all, "r2c", |d| { let x = Tensor::from_buffer(real(d, 512), [16, 32]).unwrap();
+        let y = Tensor::from_buffer(complex(d, 16 * 17), [16, 17]).unwrap(); } d.fft().r2c(&FftSpec::new(), &x, y));
+    case!(all, "c2r", |d| { let y = Tensor::from_buffer(real(d, 512), [16, 32]).unwrap();
+        let x = Tensor::from_buffer(complex(d, 16 * 17), [16, 17]).unwrap(); } d.fft().c2r(&FftSpec::new(), &x, y));
+    case!(all, "c2c of halves", |d| { let [x, y] = [(); 2].map(|()| Tensor::from_buffer(halves(d, 1024), [512, 2]).unwrap()); } d.fft().c2c(&FftSpec::new(), &x, y));
+    case!(all, "prepare", |d| { let x = Layout::row_major([12 * 47]).unwrap(); } d.fft().prepare::<f64>(Kind::C2c, &FftSpec::new(), &x, &x));
     case!(all, "dct 2", |d| { let (x, y) = (real(d, 500), real(d, 500)); }
-        d.fft().real_transform(&RealTransform::new(Trig::Dct2, [500]), &x, y));
-    case!(all, "dst 1", |d| { let (x, y) = (real(d, 400), real(d, 400)); }
-        d.fft().real_transform(&RealTransform::new(Trig::Dst1, [20, 20]), &x, y));
+        d.fft().real_transform(&RealTransform::new(Trig::Dct2), &x, y));
+    case!(all, "dst 1", |d| { let [x, y] = [(); 2].map(|()| Tensor::from_buffer(real(d, 400), [20, 20]).unwrap()); }
+        d.fft().real_transform(&RealTransform::new(Trig::Dst1), &x, y));
     case!(all, "dct 4", |d| { let (x, y) = (real(d, 400), real(d, 400)); }
-        d.fft().real_transform(&RealTransform::new(Trig::Dct4, [400]), &x, y));
+        d.fft().real_transform(&RealTransform::new(Trig::Dct4), &x, y));
     case!(all, "convolve", |d| { let (x, h, y) = (real(d, 300), real(d, 50), real(d, 349)); }
-        d.fft().convolve(&Convolve::new([300], [50]), &x, &h, y));
+        d.fft().convolve(&Convolve::new(), &x, &h, y));
     case!(all, "convolve_complex", |d| { let (x, h, y) = (complex(d, 300), complex(d, 50), complex(d, 349)); }
-        d.fft().convolve_complex(&Convolve::new([300], [50]), &x, &h, y));
+        d.fft().convolve_complex(&Convolve::new(), &x, &h, y));
     case!(all, "stft", |d| {
-            let spec = Stft::new(500, 128).edges(Edges::Mirrored);
-            let (x, w, y) = (real(d, 500), real(d, 128), d.uninit(spec.spectra_len().unwrap()).unwrap());
+            let spec = Stft::new(128).edges(Edges::Mirrored);
+            let y = d.uninit_tensor([spec.frames(500).unwrap(), spec.bins()]).unwrap();
+            let (x, w) = (real(d, 500), real(d, 128));
         } d.fft().stft(&spec, &x, &w, y));
     case!(all, "istft of halves", |d| {
-            let spec = Stft::new(500, 128);
-            let (x, w, y) = (halves(d, 2 * spec.spectra_len().unwrap()), halves(d, 128), halves(d, 500));
+            let spec = Stft::new(128);
+            let (frames, bins) = (spec.frames(500).unwrap(), spec.bins());
+            let x = Tensor::from_buffer(halves(d, 2 * frames * bins), [frames, bins, 2]).unwrap();
+            let (w, y) = (halves(d, 128), halves(d, 500));
         } d.fft().istft(&spec, &x, &w, y));
-    case!(all, "fftshift", |d| { let (x, y) = (real(d, 400), real(d, 400)); }
-        d.fft().fftshift([20, 20], Dims::from([0, 1]), &x, y));
+    case!(all, "fftshift", |d| { let x = Tensor::from_buffer(real(d, 400), [20, 20]).unwrap(); }
+        d.fft().fftshift(&x, &[]));
     all
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Barrier, Mutex};
 use std::time::Duration;
 use windlass::collective::{Combine, Communicator, Members, Rendezvous, Store, Transfer};
-use windlass::{Device, DeviceBuffer, Error};
+use windlass::{Device, Error, Tensor};
 
 const LONG: Duration = Duration::from_secs(60);
 /// Ranks of each of the two processes: more than a short list of operands holds in place.
@@ -25,12 +25,12 @@ struct Process<'p> {
 type Call = fn(&Process<'_>) -> Failure;
 
 impl Process<'_> {
-    fn up(&self, len: usize) -> Vec<DeviceBuffer<f32>> {
-        self.devices.iter().map(|device| device.buffer(vec![1.0; len]).unwrap()).collect()
+    fn up(&self, len: usize) -> Vec<Tensor<f32>> {
+        self.devices.iter().map(|device| device.tensor([len], vec![1.0; len]).unwrap()).collect()
     }
 
-    fn rooms(&self, len: usize) -> Vec<DeviceBuffer<f32>> {
-        self.devices.iter().map(|device| device.uninit(len).unwrap()).collect()
+    fn rooms(&self, len: usize) -> Vec<Tensor<f32>> {
+        self.devices.iter().map(|device| device.uninit_tensor([len]).unwrap()).collect()
     }
 
     /// Whether the answer of any of them is yes.
@@ -67,7 +67,8 @@ fn calls() -> Vec<(&'static str, Call)> {
             p.comm.all_reduce(Combine::PreMulSum(vec![2.0; RANKS]), &p.up(3000), p.rooms(3000)).failure()
         }),
         ("reduce", |p| {
-            let root = if p.number == 0 { vec![p.devices[0].uninit(3000).unwrap()] } else { Vec::new() };
+            let root =
+                if p.number == 0 { vec![p.devices[0].uninit_tensor::<f32>([3000]).unwrap()] } else { Vec::new() };
             p.comm.reduce(Combine::Sum, 0, &p.up(3000), root).failure()
         }),
         ("reduce_scatter", |p| p.comm.reduce_scatter(Combine::Sum, &p.up(2 * RANKS * 700), p.rooms(700)).failure()),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use windlass::collective::{Combine, Communicator, Members};
-use windlass::{Device, DeviceBuffer, Error, FaultPlan, InFlight, OpInfo, PendingDispatch, Trace};
+use windlass::{Device, Error, FaultPlan, InFlight, OpInfo, PendingDispatch, Tensor, Trace};
 
 /// Does what waits for the submission that its hooks are called in.
 #[derive(Default)]
@@ -75,7 +75,7 @@ fn a_hook_of_a_collective_is_told_that_it_cannot_submit_another() {
     }
 }
 
-type Pending = PendingDispatch<Vec<DeviceBuffer<u32>>>;
+type Pending = PendingDispatch<Vec<Tensor<u32>>>;
 
 /// Looks at the collective that its own dispatch is a part of.
 #[derive(Default)]

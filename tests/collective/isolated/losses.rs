@@ -4,13 +4,13 @@ use super::{assert_sums, builder, signal, up, ups, workers};
 use crate::{LONG, Rng};
 use std::time::{Duration, Instant};
 use windlass::collective::{Combine, Communicator, Members};
-use windlass::{Device, DeviceBuffer, Error, PendingDispatch};
+use windlass::{Device, Error, PendingDispatch, Tensor};
 
-type Pending = PendingDispatch<Vec<DeviceBuffer<u32>>>;
+type Pending = PendingDispatch<Vec<Tensor<u32>>>;
 
 /// Waits for the answer of a collective that is lost with these ranks.
 #[track_caller]
-pub(super) fn assert_lost(pending: windlass::Submitted<Vec<DeviceBuffer<u32>>>, victims: &[usize]) {
+pub(super) fn assert_lost(pending: windlass::Submitted<Vec<Tensor<u32>>>, victims: &[usize]) {
     let error = match pending.map(|pending| pending.await_timeout(LONG)) {
         Ok(Ok(Ok(_))) => return, // it was complete before
         Ok(Ok(Err(failure))) => failure.error,
@@ -52,7 +52,7 @@ fn kills(devices: &[Device], count: usize) -> Duration {
         // All later ones too, until it is rebuilt.
         let others: Vec<_> = kept.iter().map(|kept| kept.len()).collect();
         assert_eq!(others, vec![1; devices.len()]);
-        assert_lost(comm.all_gather(&kept, Vec::new()), &[victim]);
+        assert_lost(comm.all_gather(&kept, Vec::<Tensor<u32>>::new()), &[victim]);
         let now = comm.rebuild(Members::Replaced, LONG).unwrap();
         assert_eq!((now.epoch, now.ranks, now.without.len()), (kill as u64, devices.len(), 0));
         for (rank, (device, kept)) in devices.iter().zip(&kept).enumerate() {

@@ -12,7 +12,7 @@ use crate::programs::random_programs;
 use crate::{LONG, Rng, host, hosts};
 use std::time::Instant;
 use windlass::collective::{Combine, Communicator, Rendezvous, Transfer};
-use windlass::{Device, DeviceBuffer, DeviceBuilder, Error, FaultPlan, HostPool, RestartPolicy};
+use windlass::{Device, DeviceBuilder, Error, FaultPlan, HostPool, RestartPolicy, Tensor};
 
 /// Makes this test program its own worker program: libtest has the `main`, so this stands before it.
 #[used]
@@ -50,12 +50,12 @@ fn signal(device: &Device, signal: i32) {
     assert_eq!(unsafe { libc::kill(pid as libc::pid_t, signal) }, 0);
 }
 
-fn up(device: &Device, x: &[u32]) -> DeviceBuffer<u32> {
-    device.upload(x.to_vec()).unwrap().into_output()
+fn up(device: &Device, x: &[u32]) -> Tensor<u32> {
+    device.tensor([x.len()], x).unwrap()
 }
 
 /// A buffer of each rank, which holds the rank's number plus one.
-fn ups(devices: &[Device], len: usize) -> Vec<DeviceBuffer<u32>> {
+fn ups(devices: &[Device], len: usize) -> Vec<Tensor<u32>> {
     devices.iter().enumerate().map(|(rank, device)| up(device, &vec![rank as u32 + 1; len])).collect()
 }
 
@@ -143,8 +143,8 @@ fn what_does_not_fit_is_refused_before_an_order_is_sent_and_comes_back() {
     let two = |one: usize, two: usize| vec![devices[0].zeros::<f32>(one).unwrap(), devices[1].zeros(two).unwrap()];
     let rejected = comm.all_reduce_in_place(Combine::Sum, two(4, 5)).map(drop).unwrap_err();
     assert!(rejected.error.to_string().contains("outputs[1]"), "{}", rejected.error);
-    assert_eq!(rejected.back.unwrap().0.iter().map(DeviceBuffer::len).collect::<Vec<_>>(), [4, 5]);
-    let rejected = comm.all_reduce(Combine::Sum, &two(4, 4), two(4, 4).into_iter().rev().collect()).map(drop);
+    assert_eq!(rejected.back.unwrap().0.iter().map(Tensor::len).collect::<Vec<_>>(), [4, 5]);
+    let rejected = comm.all_reduce(Combine::Sum, &two(4, 4), two(4, 4).into_iter().rev()).map(drop);
     let rejected = rejected.unwrap_err();
     assert!(rejected.error.to_string().contains("outputs[0]"), "{}", rejected.error);
     // Contents of one rank alone are undefined: found before the order of another is sent.
@@ -222,7 +222,7 @@ fn the_time_of_all_reduces_between_workers() {
     let devices = workers(2);
     let comm = Communicator::new(&devices).unwrap();
     for (len, times) in [(1usize, 2000), (1 << 14, 500), (1 << 22, 20)] {
-        let mut x: Vec<DeviceBuffer<f32>> = devices.iter().map(|device| device.zeros(len).unwrap()).collect();
+        let mut x: Vec<Tensor<f32>> = devices.iter().map(|device| device.zeros_tensor([len]).unwrap()).collect();
         let mut run = |times: usize| {
             let began = Instant::now();
             for _ in 0..times {

@@ -2,9 +2,10 @@
 
 use super::number::{C64, Real, assert_close, complex};
 use crate::common::{Rng, down, up};
-use windlass::fft::{DataLayout, Direction, FftSpec, Kind, Normalization};
+use windlass::fft::{Direction, FftSpec, Kind, Normalization};
 use windlass::reference::{dft, dft_error_bound};
-use windlass::{Device, DeviceBuffer};
+use windlass::tensor::Layout;
+use windlass::{Device, Tensor};
 
 /// How one side lies: strides, and the distance between arrays.
 #[derive(Clone, Debug)]
@@ -17,10 +18,6 @@ impl Lies {
     /// Where element `index` of array `batch` is.
     fn place(&self, batch: usize, index: &[usize]) -> usize {
         batch * self.dist + index.iter().zip(&self.strides).map(|(i, s)| i * s).sum::<usize>()
-    }
-
-    pub fn layout(&self) -> DataLayout {
-        DataLayout::strided(&self.strides).dist(self.dist)
     }
 }
 
@@ -197,22 +194,26 @@ impl Case {
     }
 
     pub fn spec(&self) -> FftSpec {
-        let spec = match self.kind {
-            Kind::C2c => FftSpec::c2c(&self.shape),
-            Kind::R2c => FftSpec::r2c(&self.shape),
-            Kind::C2r => FftSpec::c2r(&self.shape),
-        };
-        let mut spec = spec.direction(self.direction).norm(self.norm).batch(self.batch).axes(&self.axes);
-        if self.axes.iter().zip(&self.n).any(|(axis, n)| self.shape[*axis] != *n) {
-            spec = spec.n(&self.n);
+        let from_end = |axis: &usize| *axis as isize - self.shape.len() as isize;
+        let axes: Vec<isize> = self.axes.iter().map(from_end).collect();
+        let spec = FftSpec::new().direction(self.direction).norm(self.norm).axes(axes);
+        let other = self.axes.iter().zip(&self.n).any(|(axis, n)| self.shape[*axis] != *n);
+        if other { spec.n(&self.n) } else { spec }
+    }
+
+    /// The layout of a side whose numbers are `per` elements each; the batch is the first axis, unless it is of one.
+    fn layout(&self, shape: &[usize], lies: &Option<Lies>, per: usize) -> Layout {
+        let lies = lies.clone().unwrap_or_else(|| lies_packed(shape));
+        let mut axes: Vec<(usize, usize)> = shape.iter().copied().zip(lies.strides).collect();
+        if self.batch != 1 {
+            axes.insert(0, (self.batch, lies.dist));
         }
-        if let Some(input) = &self.input {
-            spec = spec.input(input.layout());
+        axes.iter_mut().for_each(|(_, stride)| *stride *= per);
+        if per == 2 {
+            axes.push((2, 1));
         }
-        match &self.output {
-            Some(output) => spec.output(output.layout()),
-            None => spec,
-        }
+        let (extents, strides): (Vec<usize>, Vec<isize>) = axes.into_iter().map(|(n, s)| (n, s as isize)).unzip();
+        Layout::new(extents, strides, 0).unwrap()
     }
 
     /// Where every element of one side is, and how large a buffer is.
@@ -299,25 +300,30 @@ impl Case {
             let want: Vec<C64> = arrays.chunks(each.max(1)).flat_map(|one| self.answer(one.to_vec())).collect();
             let before = vec![C64::new(3.0, 4.0); to_len];
             let spec = self.spec();
+            let per = |real: bool| if real { 1 } else { R::elements(1) };
+            let of_x = self.layout(&self.input_shape(), &self.input, per(real_in));
+            let of_y = self.layout(&self.output_shape(), &self.output, per(real_out));
+            let complex_x = || up(device, R::buffer(&input)).with_layout(&of_x).expect(&what);
+            let complex_y = || up(device, R::buffer(&before)).with_layout(&of_y).expect(&what);
+            let real = |all: &[C64]| up(device, all.iter().map(|x| R::near(x.re)).collect::<Vec<_>>());
+            let fft = device.fft();
             let all: Vec<C64> = match self.kind {
                 Kind::C2c => {
-                    let (x, y) = (up(device, R::buffer(&input)), up(device, R::buffer(&before)));
-                    let y = device.fft().c2c(&spec, &x, y).expect(&what).await_result().expect(&what);
+                    let x = complex_x();
+                    let y = fft.c2c(&spec, &x, complex_y()).expect(&what).await_result().expect(&what);
                     kept::<R>(device, &x, &input, &what);
-                    R::numbers(&down(device, &y))
+                    R::numbers(&down(device, y.buffer()))
                 }
                 Kind::R2c => {
-                    let reals: Vec<R> = input.iter().map(|x| R::near(x.re)).collect();
-                    let (x, y) = (up(device, reals), up(device, R::buffer(&before)));
-                    let y = device.fft().r2c(&spec, &x, y).expect(&what).await_result().expect(&what);
-                    R::numbers(&down(device, &y))
+                    let x = real(&input).with_layout(&of_x).expect(&what);
+                    let y = fft.r2c(&spec, &x, complex_y()).expect(&what).await_result().expect(&what);
+                    R::numbers(&down(device, y.buffer()))
                 }
                 Kind::C2r => {
-                    let reals: Vec<R> = before.iter().map(|x| R::near(x.re)).collect();
-                    let (x, y) = (up(device, R::buffer(&input)), up(device, reals));
-                    let y = device.fft().c2r(&spec, &x, y).expect(&what).await_result().expect(&what);
+                    let (x, y) = (complex_x(), real(&before).with_layout(&of_y).expect(&what));
+                    let y = fft.c2r(&spec, &x, y).expect(&what).await_result().expect(&what);
                     kept::<R>(device, &x, &input, &what);
-                    complex(&down(device, &y).into_iter().map(R::wide).collect::<Vec<_>>())
+                    complex(&down(device, y.buffer()).into_iter().map(R::wide).collect::<Vec<_>>())
                 }
             };
             let got: Vec<C64> = to.iter().map(|at| all[*at]).collect();
@@ -336,6 +342,6 @@ fn lies_packed(shape: &[usize]) -> Lies {
 }
 
 /// The input is what it was.
-fn kept<R: Real>(device: &Device, x: &DeviceBuffer<R::Complex>, input: &[C64], what: &str) {
-    crate::common::assert_same_bits(&down(device, x), &R::buffer(input), what);
+fn kept<R: Real>(device: &Device, x: &Tensor<R::Complex>, input: &[C64], what: &str) {
+    crate::common::assert_same_bits(&down(device, x.buffer()), &R::buffer(input), what);
 }

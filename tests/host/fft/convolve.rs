@@ -4,7 +4,7 @@ use super::number::{C64, Real, assert_close, complex};
 use crate::common::{Rng, devices, down, refused, seeds, up};
 use windlass::fft::{Convolve, Mode};
 use windlass::reference::dft_error_bound;
-use windlass::{Device, bf16, f16};
+use windlass::{Device, Tensor, bf16, f16};
 
 /// All of the convolution, or the correlation, of two arrays.
 fn full(x: &[C64], xs: &[usize], h: &[C64], hs: &[usize], correlate: bool) -> (Vec<C64>, Vec<usize>) {
@@ -57,9 +57,12 @@ fn check<R: Real>(device: &Device, rng: &mut Rng, of_complex: bool) {
     };
     let (each_x, each_h): (usize, usize) = (xs.iter().product(), hs.iter().product());
     let (x, h) = (numbers(each_x * batch), numbers(each_h * kernels));
-    let spec = Convolve::new(&xs, &hs).mode(mode).batch(batch);
-    let spec = if own { spec.own_kernels() } else { spec };
-    let out = spec.output_shape().unwrap().as_slice().to_vec();
+    let of_x = [&[batch], &xs[..]].concat();
+    let of_h = if own { [&[batch], &hs[..]].concat() } else { hs.clone() };
+    let spec = Convolve::new().mode(mode);
+    let spec = if own { spec.axes(rank) } else { spec };
+    let of_y = spec.output_shape(&of_x, &of_h).unwrap();
+    let out = of_y[1..].to_vec();
     let want: Vec<C64> = (0..batch)
         .flat_map(|b| {
             let k = if own { b } else { 0 };
@@ -70,17 +73,19 @@ fn check<R: Real>(device: &Device, rng: &mut Rng, of_complex: bool) {
         .collect();
     let what = format!("{} {spec:?} correlate {correlate} complex {of_complex}", R::DTYPE);
     let fft = device.fft();
-    let len = spec.output_len().unwrap();
-    assert_eq!(len, want.len(), "{what}");
+    assert_eq!(of_y.iter().product::<usize>(), want.len(), "{what}");
     let got = if of_complex {
-        let (x, h) = (up(device, R::buffer(&x)), up(device, R::buffer(&h)));
-        let y = device.uninit::<R::Complex>(R::elements(len)).unwrap();
+        let (x, h) = (R::tensor(device, &x, &of_x), R::tensor(device, &h, &of_h));
+        let y = R::room(device, &of_y);
         let y =
             if correlate { fft.correlate_complex(&spec, &x, &h, y) } else { fft.convolve_complex(&spec, &x, &h, y) };
         R::numbers(&down(device, &y.unwrap().await_result().unwrap()))
     } else {
-        let real = |x: &[C64]| x.iter().map(|x| R::near(x.re)).collect::<Vec<_>>();
-        let (x, h, y) = (up(device, real(&x)), up(device, real(&h)), device.uninit::<R>(len).unwrap());
+        let real = |x: &[C64], extents: &[usize]| {
+            let x = up(device, x.iter().map(|x| R::near(x.re)).collect::<Vec<_>>());
+            Tensor::from_buffer(x, extents).unwrap()
+        };
+        let (x, h, y) = (real(&x, &of_x), real(&h, &of_h), device.uninit_tensor::<R>(&of_y).unwrap());
         let y = if correlate { fft.correlate(&spec, &x, &h, y) } else { fft.convolve(&spec, &x, &h, y) };
         complex(&down(device, &y.unwrap().await_result().unwrap()).into_iter().map(R::wide).collect::<Vec<_>>())
     };
@@ -122,12 +127,11 @@ fn convolutions_of_halves_are_the_sums_that_they_stand_for() {
 fn a_number_that_is_not_finite_spoils_its_own_array_alone() {
     for device in devices() {
         for bad in [f64::NAN, f64::INFINITY] {
-            let spec = Convolve::new([8], [3]).batch(3);
             let mut x = vec![1.0f64; 24];
             x[12] = bad;
-            let (x, h) = (up(&device, x), up(&device, [1.0f64, 2.0, 3.0]));
-            let y = device.uninit(spec.output_len().unwrap()).unwrap();
-            let y = down(&device, &device.fft().convolve(&spec, &x, &h, y).unwrap().await_result().unwrap());
+            let (x, h) = (device.tensor([3, 8], x).unwrap(), up(&device, [1.0f64, 2.0, 3.0]));
+            let y = device.fft().convolve(&Convolve::new(), &x, &h, device.uninit_tensor([3, 10]).unwrap()).unwrap();
+            let y = down(&device, &y.await_result().unwrap());
             assert!(y[..10].iter().chain(&y[20..]).all(|y| y.is_finite()), "{device:?} {y:?}");
             // The formula's own are among them.
             assert!(y[14..17].iter().all(|y| !y.is_finite()), "{device:?} {y:?}");
@@ -136,29 +140,36 @@ fn a_number_that_is_not_finite_spoils_its_own_array_alone() {
 }
 
 #[test]
-fn shapes_that_do_not_go_together_are_refused() {
+fn extents_that_do_not_go_together_are_refused() {
     for device in devices() {
         let fft = device.fft();
-        let (x, h) = (up(&device, [1.0f32; 12]), up(&device, [1.0f32; 4]));
-        let cases = [
-            (Convolve::new([3, 4], [4]), 12, "h"),
-            (Convolve::new([3, 0], [2, 2]), 12, "x"),
-            (Convolve::new([12], [0]), 12, "h"),
-            (Convolve::new([3, 4], [4, 1]).mode(Mode::Valid), 12, "h"),
-            (Convolve::new([11], [4]), 14, "x"),
-            (Convolve::new([12], [3]), 14, "h"),
-            (Convolve::new([12], [4]), 14, "y"),
-            (Convolve::new([12], [4]).batch(2), 30, "x"),
-            (Convolve::new([usize::MAX], [4]), 15, "h"),
-            (Convolve::new([1 << 40, 1 << 40], [1, 1]), 15, "x"),
+        let zeros = |extents: &[usize]| device.zeros_tensor::<f32>(extents).unwrap();
+        let plain = Convolve::new();
+        let cases: [(Convolve, &[usize], &[usize], &[usize], &str); 11] = [
+            (plain, &[4], &[3, 4], &[7], "x"),
+            (plain, &[3, 0], &[2, 2], &[4, 1], "x"),
+            (plain, &[12], &[0], &[12], "h"),
+            (plain, &[12], &[], &[12], "h"),
+            (plain.mode(Mode::Valid), &[3, 4], &[4, 1], &[3, 4], "h"),
+            (plain, &[12], &[4], &[14], "y"),
+            (plain, &[2, 12], &[4], &[30], "y"),
+            (plain.axes(2), &[12], &[4], &[15], "h"),
+            (plain.axes(1), &[3, 12], &[2, 4], &[3, 15], "h"),
+            (plain.axes(1), &[2, 3, 12], &[3, 4], &[2, 3, 15], "h"),
+            (plain, &[1; 9], &[1; 9], &[1; 9], "x"),
         ];
-        for (spec, len, name) in cases {
-            let rejected = fft.convolve(&spec, &x, &h, device.uninit(len).unwrap()).map(drop).unwrap_err();
-            assert_eq!(refused(&rejected.error).0, name, "{spec:?}");
-            assert_eq!(rejected.back.unwrap().0.len(), len);
+        for (spec, x, h, y, name) in cases {
+            let rejected = fft.convolve(&spec, &zeros(x), &zeros(h), zeros(y)).map(drop).unwrap_err();
+            assert_eq!(refused(&rejected.error).0, name, "{spec:?} of {x:?} and {h:?}: {}", rejected.error);
+            assert_eq!(rejected.back.unwrap().0.shape(), y);
         }
-        let none = Convolve::new([12], [4]).batch(0);
-        let y = fft.convolve(&none, &device.zeros::<f32>(0).unwrap(), &h, device.uninit(0).unwrap()).unwrap();
-        assert_eq!(y.await_result().unwrap().len(), 0);
+        assert!(plain.output_shape([usize::MAX], [4]).is_err() && plain.output_shape([1 << 40; 2], [1; 2]).is_err());
+        let x = zeros(&[4, 12]);
+        for view in [x.flip(1).unwrap(), x.flip(0).unwrap(), x.index(0, 0).unwrap().broadcast([4, 12]).unwrap()] {
+            let rejected = fft.convolve(&plain, &view, &zeros(&[4]), zeros(&[4, 15])).map(drop).unwrap_err();
+            assert!(refused(&rejected.error).1.contains("`contiguous`"), "{}", rejected.error);
+        }
+        let none = fft.convolve(&plain, &zeros(&[0, 12]), &zeros(&[4]), zeros(&[0, 15])).unwrap();
+        assert_eq!(none.await_result().unwrap().shape(), [0, 15]);
     }
 }

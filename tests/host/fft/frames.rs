@@ -4,7 +4,7 @@ use super::number::{C64, Real, assert_close, complex};
 use crate::common::{Rng, devices, down, refused, seeds, up};
 use windlass::fft::{Edges, Normalization, Stft, Window, window};
 use windlass::reference::{dft, dft_error_bound};
-use windlass::{Device, bf16, f16};
+use windlass::{Device, Tensor, bf16, f16};
 
 /// The element of a signal that a place beyond its ends stands for.
 fn source(at: i64, len: usize, edges: Edges) -> Option<usize> {
@@ -21,8 +21,8 @@ fn check<R: Real>(device: &Device, rng: &mut Rng) {
     let edges = rng.pick(&[Edges::Inside, Edges::Zeros, Edges::Mirrored]);
     let len = n + rng.below(60);
     let norm = rng.pick(&[Normalization::Backward, Normalization::Ortho, Normalization::Forward]);
-    let spec = Stft::new(len, n).hop(hop).edges(edges).batch(batch).norm(norm);
-    let (frames, bins) = (spec.frames().unwrap(), spec.bins());
+    let spec = Stft::new(n).hop(hop).edges(edges).norm(norm);
+    let (frames, bins) = (spec.frames(len).unwrap(), spec.bins());
     let what = format!("{} {spec:?}", R::DTYPE);
     let x: Vec<f64> = (0..len * batch).map(|_| R::sample(rng)).collect();
     let weights: Vec<f64> = (0..n).map(|_| R::near(0.5 + R::sample(rng).abs() / 2.0).wide()).collect();
@@ -44,12 +44,13 @@ fn check<R: Real>(device: &Device, rng: &mut Rng) {
     let fft = device.fft();
     let near = |x: &[f64]| x.iter().map(|x| R::near(*x)).collect::<Vec<_>>();
     let (on_device, window) = (up(device, near(&x)), up(device, near(&weights)));
-    let spectra = device.uninit::<R::Complex>(R::elements(spec.spectra_len().unwrap())).unwrap();
+    let on_device = Tensor::from_buffer(on_device, [batch, len]).unwrap();
+    let spectra = R::room(device, &[batch, frames, bins]);
     let spectra = fft.stft(&spec, &on_device, &window, spectra).expect(&what).await_result().expect(&what);
     let bound = dft_error_bound(n, R::UNIT) + 4.0 * R::UNIT;
     assert_close(&R::numbers(&down(device, &spectra)), &want, bound, &what);
     // And back, wherever a frame was.
-    let y = fft.istft(&spec, &spectra, &window, device.uninit(x.len()).unwrap()).expect(&what);
+    let y = fft.istft(&spec, &spectra, &window, device.uninit_tensor([batch, len]).unwrap()).expect(&what);
     let y: Vec<f64> = down(device, &y.await_result().expect(&what)).into_iter().map(R::wide).collect();
     let reached = |at: usize| (0..frames).any(|frame| (frame * hop..frame * hop + n).contains(&(at + before)));
     let want: Vec<f64> = x.iter().enumerate().map(|(i, x)| if reached(i % len) { *x } else { 0.0 }).collect();
@@ -89,7 +90,7 @@ fn windows_are_those_of_scipy() {
 fn a_weight_that_is_a_rounding_error_beside_the_largest_one_counts_as_zero() {
     fn check<R: Real>(device: &Device, first: f64, scale: f64, kept: bool) {
         let (n, len) = (16, 64);
-        let spec = Stft::new(len, n).hop(4).edges(Edges::Inside);
+        let spec = Stft::new(n).hop(4).edges(Edges::Inside);
         let mut weights = window(Window::Blackman, n).unwrap();
         weights[0] = first;
         let x: Vec<f64> = (0..len).map(|i| R::near(1.0 + 0.01 * i as f64).wide()).collect();
@@ -97,7 +98,7 @@ fn a_weight_that_is_a_rounding_error_beside_the_largest_one_counts_as_zero() {
             up(device, x.iter().map(|x| R::near(*x)).collect::<Vec<_>>()),
             up(device, weights.iter().map(|w| R::near(scale * w)).collect::<Vec<_>>()),
         );
-        let spectra = device.uninit::<R::Complex>(R::elements(spec.spectra_len().unwrap())).unwrap();
+        let spectra = R::room(device, &[spec.frames(len).unwrap(), spec.bins()]);
         let spectra = device.fft().stft(&spec, &x_up, &w, spectra).unwrap().await_result().unwrap();
         let y = device.fft().istft(&spec, &spectra, &w, device.uninit(len).unwrap()).unwrap().await_result().unwrap();
         let y: Vec<f64> = down(device, &y).into_iter().map(R::wide).collect();
@@ -122,29 +123,35 @@ fn a_weight_that_is_a_rounding_error_beside_the_largest_one_counts_as_zero() {
 fn sizes_that_are_none_are_refused() {
     for device in devices() {
         let fft = device.fft();
-        let (x, w) = (up(&device, [1.0f64; 20]), up(&device, [1.0f64; 8]));
-        let cases = [
-            (Stft::new(0, 8), 11, "len"),
-            (Stft::new(20, 0), 11, "n"),
-            (Stft::new(20, 8).hop(0), 11, "hop"),
-            (Stft::new(7, 8).edges(Edges::Inside), 5, "n"),
-            (Stft::new(4, 8).edges(Edges::Mirrored), 5, "n"),
-            (Stft::new(21, 8), 55, "x"),
-            (Stft::new(20, 6).hop(2), 44, "window"),
-            (Stft::new(20, 8), 54, "y"),
-            (Stft::new(usize::MAX, 8), 54, "len"),
+        let w = up(&device, [1.0f64; 8]);
+        let (real, room) = (|n: usize| device.zeros::<f64>(n).unwrap(), |of: &[usize]| f64::room(&device, of));
+        let cases: [(Stft, usize, &[usize], &str); 9] = [
+            (Stft::new(8), 0, &[11, 5], "len"),
+            (Stft::new(0), 20, &[11, 5], "n"),
+            (Stft::new(8).hop(0), 20, &[11, 5], "hop"),
+            (Stft::new(8).edges(Edges::Inside), 7, &[1, 5], "n"),
+            (Stft::new(8).edges(Edges::Mirrored), 4, &[1, 5], "n"),
+            (Stft::new(8), 22, &[11, 5], "y"),
+            (Stft::new(6).hop(2), 20, &[11, 4], "window"),
+            (Stft::new(8), 20, &[11, 4], "y"),
+            (Stft::new(8), 20, &[55], "y"),
         ];
-        for (spec, len, name) in cases {
-            let rejected = fft.stft(&spec, &x, &w, device.uninit(len).unwrap()).map(drop).unwrap_err();
-            assert_eq!(refused(&rejected.error).0, name, "{spec:?}");
-            assert_eq!(rejected.back.unwrap().0.len(), len);
+        for (spec, len, of_y, name) in cases {
+            let rejected = fft.stft(&spec, &real(len), &w, room(of_y)).map(drop).unwrap_err();
+            assert_eq!(refused(&rejected.error).0, name, "{spec:?}: {}", rejected.error);
+            assert_eq!(rejected.back.unwrap().0.shape(), of_y);
         }
-        let spec = Stft::new(20, 8);
-        assert_eq!(spec.spectra_len().unwrap(), 55);
-        let spectra = device.zeros(54).unwrap();
-        let rejected = fft.istft(&spec, &spectra, &w, device.uninit::<f64>(20).unwrap()).map(drop).unwrap_err();
+        let spec = Stft::new(8);
+        assert!(spec.frames(usize::MAX).is_err());
+        let spectra = device.zeros_tensor([11, 4]).unwrap();
+        let rejected = fft.istft(&spec, &spectra, &w, real(20)).map(drop).unwrap_err();
         assert_eq!(refused(&rejected.error).0, "x");
-        let none = fft.stft(&spec.batch(0), &device.zeros::<f64>(0).unwrap(), &w, device.uninit(0).unwrap()).unwrap();
-        assert_eq!(none.await_result().unwrap().len(), 0);
+        let signals = device.zeros_tensor::<f64>([20, 2]).unwrap();
+        let rejected = fft.stft(&spec, signals.transpose(), &w, room(&[2, 11, 5])).map(drop).unwrap_err();
+        assert!(refused(&rejected.error).1.contains("`contiguous`"), "{}", rejected.error);
+        let one = signals.slice((0, 0)).unwrap();
+        assert_eq!(refused(&fft.stft(&spec, one, &w, room(&[5])).map(drop).unwrap_err().error).0, "x");
+        let none = fft.stft(&spec, &device.zeros_tensor::<f64>([0, 20]).unwrap(), &w, room(&[0, 11, 5])).unwrap();
+        assert_eq!(none.await_result().unwrap().shape(), [0, 11, 5]);
     }
 }

@@ -1,8 +1,8 @@
 //! The element types as the oracle sees them.
 
-use crate::common::Rng;
+use crate::common::{Rng, up};
 use windlass::fft::FftReal;
-use windlass::{Complex, bf16, f16};
+use windlass::{Complex, Device, Tensor, bf16, f16};
 
 pub type C64 = Complex<f64>;
 
@@ -20,6 +20,18 @@ pub trait Real: FftReal {
     /// Elements of a buffer of so many complex numbers.
     fn elements(numbers: usize) -> usize {
         Self::buffer(&vec![C64::default(); numbers]).len()
+    }
+    /// The extents of a tensor of complex numbers.
+    fn extents(of: &[usize]) -> Vec<usize> {
+        if Self::elements(1) == 2 { [of, &[2]].concat() } else { of.to_vec() }
+    }
+    /// Numbers as a complex tensor.
+    fn tensor(device: &Device, x: &[C64], extents: &[usize]) -> Tensor<Self::Complex> {
+        Tensor::from_buffer(up(device, Self::buffer(x)), Self::extents(extents)).unwrap()
+    }
+    /// A complex tensor that was never written.
+    fn room(device: &Device, extents: &[usize]) -> Tensor<Self::Complex> {
+        device.uninit_tensor(Self::extents(extents)).unwrap()
     }
     /// A number that this type holds.
     fn sample(rng: &mut Rng) -> f64 {
@@ -80,4 +92,9 @@ pub fn assert_close(got: &[C64], want: &[C64], bound: f64, what: &str) {
 /// Real numbers as complex ones.
 pub fn complex(x: &[f64]) -> Vec<C64> {
     x.iter().map(|x| C64::new(*x, 0.0)).collect()
+}
+
+/// The last axes of a tensor, by negative numbers.
+pub fn last(axes: usize) -> Vec<isize> {
+    (1..=axes as isize).rev().map(|axis| -axis).collect()
 }

@@ -1,128 +1,161 @@
-//! Sizes, layouts and buffers that do not fit are named before anything is done, and what was moved in comes back.
+//! Extents, axes and layouts that do not fit are named before anything is done, and what was moved in comes back.
 
 use crate::common::{devices, down, refused, up};
-use windlass::fft::{DataLayout, FftSpec};
-use windlass::{Complex, Error, f16};
+use windlass::fft::Kind;
+use windlass::tensor::{AxisSlice, Layout};
+use windlass::{Complex, FftSpec, Tensor, f16};
 
 type C = Complex<f32>;
 
+fn spec() -> FftSpec {
+    FftSpec::new()
+}
+
 #[test]
-fn a_specification_that_is_none_names_what_is_wrong() {
-    let huge = usize::MAX / 2;
-    let cases: &[(FftSpec, &str)] = &[
-        (FftSpec::c2c([]), "axes"),
-        (FftSpec::c2c([1; 9]), "shape"),
-        (FftSpec::c2c([4, 0]), "shape"),
-        (FftSpec::r2c([0]), "shape"),
-        (FftSpec::c2r([0]), "shape"),
-        (FftSpec::c2c([4]).axes([1]), "axes"),
-        (FftSpec::c2c([4, 4]).axes([0, 0]), "axes"),
-        (FftSpec::c2c([4]).axes([]), "axes"),
-        (FftSpec::c2c([4; 8]).axes([0; 9]), "axes"),
-        (FftSpec::c2c([4, 4]).n([4]), "n"),
-        (FftSpec::c2c([4]).n([0]), "shape"),
-        (FftSpec::c2c([4]).n([5]).input_shape([5]), "input_shape"),
-        (FftSpec::c2c([4, 3]).input_shape([4]), "input_shape"),
-        (FftSpec::c2c([4, 3]).axes([1]).input_shape([5, 3]), "input_shape"),
-        (FftSpec::c2c([4]).input(DataLayout::strided([1, 1])), "input"),
-        (FftSpec::c2c([4]).output(DataLayout::strided([])), "output"),
-        (FftSpec::c2c([4]).batch(2).input(DataLayout::strided([1])), "input"),
-        (FftSpec::c2c([4]).output(DataLayout::strided([0])), "output"),
-        (FftSpec::c2c([4]).batch(2).output(DataLayout::strided([1]).dist(3)), "output"),
-        (FftSpec::c2c([4, 4]).output(DataLayout::strided([3, 1])), "output"),
-        (FftSpec::c2c([4, 4]).output(DataLayout::strided([1, 1])), "output"),
-        (FftSpec::c2c([huge, huge]), "shape"),
-        (FftSpec::c2c([huge]).batch(huge), "input"),
-        (FftSpec::c2c([4]).batch(usize::MAX), "input"),
-        (FftSpec::c2c([4]).input(DataLayout::strided([huge])), "input"),
-        (FftSpec::c2c([4]).batch(3).output(DataLayout::strided([1]).dist(huge)), "output"),
-        (FftSpec::c2c([4, 4]).input(DataLayout::embedded([usize::MAX, usize::MAX], 2)), "input"),
-        (FftSpec::r2c([usize::MAX]), "input"),
+fn extents_that_do_not_fit_are_named_on_both_sides_with_the_axis() {
+    use Kind::{C2c, C2r, R2c};
+    let cases: &[(Kind, FftSpec, &[usize], &[usize], &str, &str)] = &[
+        (C2c, spec(), &[], &[], "x", "at least one axis"),
+        (C2c, spec(), &[1; 9], &[1; 9], "x", "9 axes"),
+        (C2c, spec(), &[4, 0], &[4, 0], "x", "0 points along the transformed axis 1"),
+        (R2c, spec(), &[0], &[1], "x", "0 points"),
+        (C2r, spec(), &[1], &[0], "x", "0 points"),
+        (C2c, spec().axes([1]), &[4], &[4], "axes", "axis 1, but [4] has 1 axes"),
+        (C2c, spec().axes([-2]), &[4], &[4], "axes", "axis -2"),
+        (C2c, spec().axes([isize::MIN]), &[4], &[4], "axes", "has 1 axes"),
+        (C2c, spec().axes([0, -2]), &[4, 4], &[4, 4], "axes", "axis 0 is named twice"),
+        (C2c, spec().n([4]), &[4, 4], &[4, 4], "n", "for 2 axes"),
+        (C2c, spec().n([0]), &[4], &[4], "n", "at least"),
+        (C2c, spec(), &[4], &[5], "y", "[5], not [4]: they differ along axis 0; x is [4]"),
+        (C2c, spec(), &[4], &[4, 1], "y", "[4, 1] has 2 axes, but x [4] has 1"),
+        (C2c, spec().axes([1]).n([8]), &[2, 4], &[2, 4], "y", "[2, 4], not [2, 8]: they differ along axis 1"),
+        (C2c, spec().axes([1]).n([8]), &[2, 4], &[3, 8], "y", "axis 0"),
+        (R2c, spec(), &[5], &[5], "y", "not [3]"),
+        (R2c, spec().axes([0]), &[5, 4], &[5, 3], "y", "not [3, 4]: they differ along axis 0"),
+        (C2r, spec(), &[2], &[5], "x", "[2], not [3]: they differ along axis 0"),
+        (C2r, spec().axes([1]), &[2, 3], &[3, 5], "y", "not [2, 5]"),
+        (C2c, spec().n([usize::MAX]), &[4], &[4], "y", "differ along axis 0"),
     ];
-    for (spec, name) in cases {
-        let answers = [spec.input_len().map(drop), spec.output_len().map(drop), spec.output_shape().map(drop)];
-        for answer in answers {
-            let error = answer.expect_err(&format!("{spec:?}"));
+    for device in devices() {
+        let fft = device.fft();
+        for (kind, spec, x, y, name, says) in cases {
+            let (c, r) = (|of| device.zeros_tensor::<C>(of).unwrap(), |of| device.zeros_tensor::<f32>(of).unwrap());
+            let (error, back) = match kind {
+                C2c => {
+                    fft.c2c(spec, &c(*x), c(*y)).map(drop).map_err(|e| (e.error, e.back.unwrap().0.shape().to_vec()))
+                }
+                R2c => {
+                    fft.r2c(spec, &r(*x), c(*y)).map(drop).map_err(|e| (e.error, e.back.unwrap().0.shape().to_vec()))
+                }
+                C2r => {
+                    fft.c2r(spec, &c(*x), r(*y)).map(drop).map_err(|e| (e.error, e.back.unwrap().0.shape().to_vec()))
+                }
+            }
+            .unwrap_err();
             let (argument, reason) = refused(&error);
-            assert_eq!(argument, *name, "{spec:?}: {reason}");
-        }
-        for device in devices() {
-            let x = up(&device, vec![C::default(); 4]);
-            let rejected = device.fft().c2c(spec, &x, up(&device, vec![C::new(1.0, 0.0); 4])).map(drop).unwrap_err();
-            let (_, reason) = refused(&rejected.error);
-            assert!(!reason.is_empty());
-            let (y,) = rejected.back.expect("the buffer that was moved in");
-            assert_eq!(down(&device, &y), vec![C::new(1.0, 0.0); 4]);
+            assert_eq!((argument.as_str(), &back[..]), (*name, *y), "{spec:?} of {x:?}: {reason}");
+            assert!(reason.contains(says), "{spec:?} of {x:?}: {reason}");
+            let plans = fft.prepare::<f32>(*kind, spec, &Layout::row_major(x).unwrap(), &Layout::row_major(y).unwrap());
+            let (argument, _) = refused(&plans.map(drop).unwrap_err());
+            assert_eq!(argument, *name);
         }
     }
 }
 
 #[test]
-fn buffers_that_do_not_hold_what_a_side_takes_are_refused() {
+fn layouts_that_no_transform_takes_are_refused() {
     for device in devices() {
         let fft = device.fft();
-        let c = |n: usize| device.zeros::<C>(n).unwrap();
-        let r = |n: usize| device.zeros::<f32>(n).unwrap();
-        let name = |error: &Error| refused(error).0;
-        let strided = FftSpec::c2c([4]).input(DataLayout::strided([2]));
-        assert_eq!(name(&fft.c2c(&FftSpec::c2c([4]), &c(3), c(4)).map(drop).unwrap_err().error), "x");
-        assert_eq!(name(&fft.c2c(&FftSpec::c2c([4]), &c(5), c(4)).map(drop).unwrap_err().error), "x");
-        assert_eq!(name(&fft.c2c(&FftSpec::c2c([4]), &c(4), c(3)).map(drop).unwrap_err().error), "y");
-        assert_eq!(name(&fft.c2c(&FftSpec::c2c([4]), &c(4), c(5)).map(drop).unwrap_err().error), "y");
-        assert_eq!(name(&fft.c2c(&strided, &c(6), c(4)).map(drop).unwrap_err().error), "x");
-        drop(fft.c2c(&strided, &c(7), c(4)).unwrap().await_result().unwrap());
-        drop(fft.c2c(&strided, &c(9), c(4)).unwrap().await_result().unwrap());
-        assert_eq!(name(&fft.r2c(&FftSpec::r2c([5]), &r(4), c(3)).map(drop).unwrap_err().error), "x");
-        assert_eq!(name(&fft.r2c(&FftSpec::r2c([5]), &r(5), c(5)).map(drop).unwrap_err().error), "y");
-        assert_eq!(name(&fft.c2r(&FftSpec::c2r([5]), &c(2), r(5)).map(drop).unwrap_err().error), "x");
-        assert_eq!(name(&fft.c2r(&FftSpec::c2r([5]), &c(3), r(4)).map(drop).unwrap_err().error), "y");
-        let (x, y) = fft.c2r_destroying(&FftSpec::c2r([5]), c(3), r(4)).map(drop).unwrap_err().back.unwrap();
-        assert_eq!((x.len(), y.len()), (3, 4), "both come back");
-        // Another kind than the buffers.
-        assert_eq!(name(&fft.c2c(&FftSpec::r2c([4]), &c(4), c(4)).map(drop).unwrap_err().error), "spec");
-        assert_eq!(name(&fft.r2c(&FftSpec::c2r([4]), &r(4), c(3)).map(drop).unwrap_err().error), "spec");
-        assert_eq!(name(&fft.c2r_in_place(&FftSpec::c2c([4]), r(6)).map(drop).unwrap_err().error), "spec");
-        // Half a complex number.
-        let halves = device.zeros::<f16>(9).unwrap();
-        let rejected = fft.c2c(&FftSpec::c2c([4]), &halves, device.zeros(8).unwrap()).map(drop).unwrap_err();
-        assert_eq!(name(&rejected.error), "x");
-        let rejected = fft.c2c_in_place(&FftSpec::c2c([4]), halves).map(drop).unwrap_err();
-        assert_eq!(name(&rejected.error), "x");
+        let c = |of: &[usize]| device.full_tensor(of, C::new(1.0, 0.0)).unwrap();
+        let x = c(&[4, 4]);
+        let says = |error: &windlass::Error, name: &str, says: &str| {
+            let (argument, reason) = refused(error);
+            assert!(argument == name && reason.contains(says), "`{argument}`: {reason}");
+        };
+        says(&fft.fft(x.flip(0).unwrap(), &[1]).map(drop).unwrap_err(), "x", "`contiguous`");
+        // An axis of one has any stride, and what is read may lie at one place.
+        drop(fft.fft(x.slice((..1, ..)).unwrap().flip(0).unwrap(), &[1]).unwrap().await_result().unwrap());
+        let same = fft.fft(x.slice((..1, ..)).unwrap().broadcast([3, 4]).unwrap(), &[1]).unwrap();
+        assert_eq!(down(&device, &same)[4], C::new(4.0, 0.0));
+        let flipped = c(&[4, 4]).part(|all| all.flip(1)).unwrap();
+        let rejected = fft.c2c(&spec(), &x, flipped).map(drop).unwrap_err();
+        says(&rejected.error, "y", "`contiguous`");
+        assert_eq!(down(&device, &rejected.back.unwrap().0), [C::new(1.0, 0.0); 16]);
+        let twice = c(&[4]).part(|all| all.broadcast([4, 4])).unwrap();
+        says(&fft.c2c(&spec(), &x, twice).map(drop).unwrap_err().error, "y", "cannot be written");
+        let twice = c(&[3]).part(|all| all.broadcast([4, 3])).unwrap();
+        let rejected = fft.c2r_destroying(&spec(), twice, device.zeros_tensor([4, 4]).unwrap()).map(drop).unwrap_err();
+        says(&rejected.error, "x", "cannot be written");
+        let (x, y) = rejected.back.unwrap();
+        assert_eq!((x.shape(), y.shape()), (&[3][..], &[4, 4][..]), "both come back");
+        // Halves of complex numbers.
+        let halves = |of: &[usize]| device.zeros_tensor::<f16>(of).unwrap();
+        says(&fft.fft(&halves(&[9]), &[]).map(drop).unwrap_err(), "x", "last axis of two");
+        says(&fft.fft(&halves(&[2, 2]).transpose(), &[]).map(drop).unwrap_err(), "x", "`contiguous`");
+        says(&fft.fft(&halves(&[2]), &[]).map(drop).unwrap_err(), "x", "at least one axis");
+        let wide = halves(&[4, 3]);
+        says(&fft.fft(wide.slice((.., ..2)).unwrap(), &[]).map(drop).unwrap_err(), "x", "even distances");
+        says(&fft.c2c_in_place(&spec(), halves(&[9])).map(drop).unwrap_err().error, "x", "last axis of two");
+        let rejected = fft.r2c(&spec(), &halves(&[4]), halves(&[3])).map(drop).unwrap_err();
+        says(&rejected.error, "y", "last axis of two");
     }
 }
 
 #[test]
-fn in_place_both_sides_lie_alike() {
+fn in_place_lines_have_the_places_of_both_sides() {
     for device in devices() {
         let fft = device.fft();
-        let c = || device.zeros::<C>(64).unwrap();
-        let r = || device.zeros::<f32>(64).unwrap();
-        let complex = [
-            FftSpec::c2c([4]).input(DataLayout::strided([1])).output(DataLayout::strided([2])),
-            FftSpec::c2c([4]).n([8]),
-            FftSpec::c2c([4]).batch(2).input(DataLayout::strided([1]).dist(4)).output(DataLayout::strided([1]).dist(8)),
+        let r = |of: &[usize]| device.zeros_tensor::<f32>(of).unwrap();
+        let rejected = fft.c2c_in_place(&spec().n([8]), device.zeros_tensor::<C>([4]).unwrap()).map(drop).unwrap_err();
+        assert_eq!(refused(&rejected.error).0, "x", "{}", rejected.error);
+        assert_eq!(rejected.back.unwrap().0.shape(), [4]);
+        let twice = device.zeros_tensor::<C>([4]).unwrap().part(|all| all.broadcast([2, 4])).unwrap();
+        let rejected = fft.c2c_in_place(&spec(), twice).map(drop).unwrap_err();
+        assert_eq!(refused(&rejected.error).0, "x");
+        let lines = spec().axes([1]);
+        let cases: [(FftSpec, &[usize], &str, &str); 9] = [
+            (spec(), &[6], "n", "6 places have 4 or one more"),
+            (spec().n([6]), &[6], "x", "take 8"),
+            (spec().n([4]), &[7], "x", "7 places along axis 0"),
+            (spec().n([0]), &[2], "x", "0 numbers"),
+            (spec().n([usize::MAX]), &[2], "x", "take"),
+            (spec().n([4]), &[3, 6], "n", "for 2 axes"),
+            (spec().n([4, 4]), &[3, 6], "x", "axis 0"),
+            (lines.clone().n([3]), &[3], "axes", "axis 1"),
+            (spec().n([4]), &[], "x", "at least one axis"),
         ];
-        for spec in complex {
-            let rejected = fft.c2c_in_place(&spec, c()).map(drop).unwrap_err();
-            assert_eq!(refused(&rejected.error).0, "x", "{spec:?}");
-            assert_eq!(rejected.back.unwrap().0.len(), 64);
+        for (spec, extents, name, says) in cases {
+            let there = fft.r2c_in_place(&spec, r(extents)).map(drop).unwrap_err();
+            let back = fft.c2r_in_place(&spec, r(extents)).map(drop).unwrap_err();
+            for rejected in [there, back] {
+                let (argument, reason) = refused(&rejected.error);
+                assert!(argument == name && reason.contains(says), "{spec:?} of {extents:?}: `{argument}` {reason}");
+                assert_eq!(rejected.back.unwrap().0.shape(), extents);
+            }
         }
-        let real = [
-            FftSpec::r2c([4, 4]).axes([1, 0]),
-            FftSpec::r2c([4, 4]).input(DataLayout::strided([4, 1])),
-            FftSpec::r2c([4]).input(DataLayout::strided([2])),
-            FftSpec::r2c([4]).n([6]),
-        ];
-        for spec in real {
-            assert_eq!(refused(&fft.r2c_in_place(&spec, r()).map(drop).unwrap_err().error).0, "x", "{spec:?}");
-        }
-        // What one side says holds for the other; a buffer may be longer then.
-        let spec = FftSpec::c2c([4]).input(DataLayout::strided([3]));
-        drop(fft.c2c_in_place(&spec, c()).unwrap().await_result().unwrap());
-        assert_eq!(
-            refused(&fft.c2c_in_place(&spec, device.zeros::<C>(9).unwrap()).map(drop).unwrap_err().error).0,
-            "x"
+        // The halved axis has no neighbours; lines at odd distances.
+        let refusal = |tensor: Tensor<f32>, spec: &FftSpec, part: fn(&Layout) -> windlass::Result<Layout>| {
+            let rejected = fft.r2c_in_place(spec, tensor.part(part).unwrap()).map(drop).unwrap_err();
+            refused(&rejected.error).1
+        };
+        assert!(refusal(r(&[6, 3]), &spec().axes([0]).n([4]), |all| all.slice(..)).contains("`contiguous`"));
+        let wide = |all: &Layout| all.slice((.., ..6));
+        assert!(refusal(r(&[3, 7]), &lines.clone().n([4]), wide).contains("`contiguous`"));
+        let every = |all: &Layout| all.slice((.., AxisSlice::from(..).step(2)));
+        assert!(refusal(r(&[3, 12]), &lines.clone().n([4]), every).contains("`contiguous`"));
+        assert!(
+            refusal(r(&[2, 4]), &lines.clone().n([1]), |all| all.slice((.., AxisSlice::from(..).step(2))))
+                .contains("`contiguous`")
         );
+        assert!(refusal(r(&[3, 6]), &lines.clone().n([4]), |all| all.flip(0)).contains("`contiguous`"));
+        // Lines with more places than they need, at even distances; what is beside them stays.
+        let x = device.tensor([2, 8], vec![1.0f32; 16]).unwrap().part(wide).unwrap();
+        let x = fft.r2c_in_place(&lines.n([5]), x).unwrap().await_result().unwrap();
+        assert_eq!(x.shape(), [2, 8]);
+        let want = [5.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0];
+        for (got, want) in down(&device, &x).iter().zip(want.iter().cycle()) {
+            assert!((got - want).abs() < 1e-6, "{x:?}");
+        }
     }
 }
 
@@ -130,31 +163,30 @@ fn in_place_both_sides_lie_alike() {
 fn nothing_is_done_where_there_is_nothing() {
     for device in devices() {
         let fft = device.fft();
-        let none = || device.zeros::<C>(0).unwrap();
-        let spec = FftSpec::c2c([4]).batch(0);
-        assert_eq!((spec.input_len().unwrap(), spec.output_len().unwrap()), (0, 0));
-        assert_eq!(fft.c2c(&spec, &none(), none()).unwrap().await_result().unwrap().len(), 0);
-        assert_eq!(fft.c2c_in_place(&spec, none()).unwrap().await_result().unwrap().len(), 0);
-        let spec = FftSpec::r2c([0, 4]).axes([1]);
-        let x = device.zeros::<f32>(0).unwrap();
-        assert_eq!(fft.r2c(&spec, &x, none()).unwrap().await_result().unwrap().len(), 0);
+        let none = |of: &[usize]| device.zeros_tensor::<C>(of).unwrap();
+        let lines = spec().axes([-1]);
+        assert_eq!(fft.c2c(&lines, &none(&[0, 4]), none(&[0, 4])).unwrap().await_result().unwrap().shape(), [0, 4]);
+        assert_eq!(fft.c2c_in_place(&lines, none(&[0, 4])).unwrap().await_result().unwrap().shape(), [0, 4]);
+        let x = device.zeros_tensor::<f32>([0, 4]).unwrap();
+        assert_eq!(fft.r2c(&lines, &x, none(&[0, 3])).unwrap().await_result().unwrap().shape(), [0, 3]);
+        let x = device.zeros_tensor::<f32>([0, 6]).unwrap();
+        assert_eq!(fft.r2c_in_place(&lines.clone().n([4]), x).unwrap().await_result().unwrap().shape(), [0, 6]);
+        assert_eq!(fft.fft(&device.zeros_tensor::<f16>([0, 4, 2]).unwrap(), &[1]).unwrap().shape(), [0, 4, 2]);
         // Nothing that is read is all zeros.
-        let spec = FftSpec::c2c([4]).input_shape([0]);
-        let y = fft.c2c(&spec, &none(), up(&device, [C::new(7.0, 7.0); 4])).unwrap().await_result().unwrap();
+        let y = up(&device, [C::new(7.0, 7.0); 4]);
+        let y = fft.c2c(&spec().n([4]), &none(&[0]), y).unwrap().await_result().unwrap();
         assert_eq!(down(&device, &y), [C::default(); 4]);
-        // A batch of one needs no distance.
-        let spec = FftSpec::c2c([1]).input(DataLayout::strided([0])).output(DataLayout::strided([0]));
-        let y = fft.c2c(&spec, &up(&device, [C::new(2.0, 3.0)]), device.uninit(1).unwrap()).unwrap();
-        assert_eq!(down(&device, &y.await_result().unwrap()), [C::new(2.0, 3.0)]);
+        let y = fft.fft(&up(&device, [C::new(2.0, 3.0)]), &[]).unwrap().await_result().unwrap();
+        assert_eq!(down(&device, &y), [C::new(2.0, 3.0)]);
     }
 }
 
 #[test]
-fn a_buffer_of_another_device_is_refused() {
+fn a_tensor_of_another_device_is_refused() {
     let devices = devices();
     if let [one, other, ..] = &devices[..] {
         let x = up(one, [C::default(); 4]);
-        let rejected = other.fft().c2c(&FftSpec::c2c([4]), &x, other.zeros(4).unwrap()).map(drop).unwrap_err();
+        let rejected = other.fft().c2c(&spec(), &x, other.zeros(4).unwrap()).map(drop).unwrap_err();
         assert!(rejected.back.is_some(), "{:?}", rejected.error);
     }
 }

@@ -75,7 +75,7 @@ fn more_axes_than_a_library_takes_at_once_are_done_in_turn() {
                     let mut case = Case::new(kind, shape);
                     case.direction = rng.pick(&[Direction::Forward, Direction::Inverse]);
                     case.norm = Normalization::Ortho;
-                    case.batch = rng.pick(&[1, 2]);
+                    case.batch = if shape.len() < 8 { rng.pick(&[1, 2]) } else { 1 };
                     case.check::<f64>(&device, rng);
                     case.check::<f32>(&device, rng);
                 }

@@ -5,7 +5,7 @@ use crate::common::{devices, down, left_out, refused, seeds, up};
 use std::f64::consts::PI;
 use windlass::fft::{Normalization, RealTransform, Trig};
 use windlass::reference::dft_error_bound;
-use windlass::{Device, bf16, f16};
+use windlass::{Device, Tensor, bf16, f16};
 
 /// Made by `golden.py`, with SciPy 1.17.1: of a 3 x 4 array, over both axes.
 #[rustfmt::skip]
@@ -71,9 +71,10 @@ const ALL: [(&str, Trig); 8] = [
     ("Dst4", Trig::Dst4),
 ];
 
-fn real<R: Real>(device: &Device, spec: RealTransform, x: Vec<R>) -> Vec<R> {
-    let y = device.uninit(x.len()).unwrap();
-    down(device, &device.fft().real_transform(&spec, &up(device, x), y).unwrap().await_result().unwrap())
+fn real<R: Real>(device: &Device, spec: &RealTransform, shape: &[usize], x: Vec<R>) -> Vec<R> {
+    let x = Tensor::from_buffer(up(device, x), shape).unwrap();
+    let y = device.fft().real_transform(spec, &x, device.uninit_tensor(shape).unwrap()).unwrap();
+    down(device, &y.await_result().unwrap())
 }
 
 #[test]
@@ -89,9 +90,9 @@ fn cosine_and_sine_transforms_are_those_of_scipy() {
                 "forward" => Normalization::Forward,
                 _ => Normalization::Backward,
             };
-            let spec = RealTransform::new(trig, [3, 4]).norm(norm);
+            let spec = RealTransform::new(trig).norm(norm);
             let spec = if words.next().is_some() { spec.inverse() } else { spec };
-            assert_close(&complex(&real(&device, spec, x.clone())), &complex(want), 4e-15, name);
+            assert_close(&complex(&real(&device, &spec, &[3, 4], x.clone())), &complex(want), 4e-15, name);
         }
     }
 }
@@ -121,11 +122,11 @@ fn lengths<R: Real>(device: &Device) {
                 continue;
             }
             // Lines that lie packed, and columns.
-            for (shape, axis, lines) in [([3, n], 1, 3), ([n, 5], 0, 5)] {
+            for (shape, axis, lines) in [([3, n], 1isize, 3), ([n, 5], 0, 5)] {
                 seeds(1, |rng, _| {
                     let x: Vec<f64> = (0..n * lines).map(|_| R::sample(rng)).collect();
-                    let spec = RealTransform::new(trig, shape).axes([axis]);
-                    let got = real(device, spec, x.iter().map(|x| R::near(*x)).collect());
+                    let spec = RealTransform::new(trig).axes([axis]);
+                    let got = real(device, &spec, &shape, x.iter().map(|x| R::near(*x)).collect());
                     for line in 0..lines {
                         let at = |j: usize| if axis == 1 { line * n + j } else { j * lines + line };
                         let want = defined(trig, &(0..n).map(|j| x[at(j)]).collect::<Vec<_>>());
@@ -153,11 +154,13 @@ fn round_trips<R: Real>(device: &Device) {
     seeds(6, |rng, _| {
         for (name, trig) in ALL {
             let shape = [2 + rng.below(3), 2 + rng.below(9), 2 + rng.below(4)];
-            let axes = rng.pick(&[&[0usize, 1, 2][..], &[1], &[0], &[2, 0]]);
+            let axes = rng.pick(&[&[-3isize, -2, -1][..], &[-2], &[1], &[-1, 1]]);
             let batch = 1 + rng.below(3);
-            let spec = RealTransform::new(trig, shape).axes(axes).batch(batch).norm(Normalization::Ortho);
+            let spec = RealTransform::new(trig).axes(axes).norm(Normalization::Ortho);
+            let all = [&[batch], &shape[..]].concat();
             let x: Vec<R> = (0..shape.iter().product::<usize>() * batch).map(|_| R::near(R::sample(rng))).collect();
-            let back = real(device, spec.inverse(), real(device, spec, x.clone()));
+            let there = real(device, &spec, &all, x.clone());
+            let back = real(device, &spec.inverse(), &all, there);
             let wide = |x: Vec<R>| complex(&x.into_iter().map(R::wide).collect::<Vec<_>>());
             assert_close(&wide(back), &wide(x), 60.0 * R::UNIT, &format!("{} {name} {shape:?} {axes:?}", R::DTYPE));
         }
@@ -175,20 +178,23 @@ fn an_orthogonal_one_and_its_inverse_undo_each_other() {
 }
 
 #[test]
-fn sizes_that_do_not_fit_are_refused() {
+fn extents_that_do_not_fit_are_refused() {
     for device in devices() {
-        let x = up(&device, [1.0f32; 6]);
-        let cases = [
-            (RealTransform::new(Trig::Dct1, [6, 1]), 6, "shape"),
-            (RealTransform::new(Trig::Dct2, [0]), 6, "shape"),
-            (RealTransform::new(Trig::Dct2, [5]), 6, "x"),
-            (RealTransform::new(Trig::Dct2, [6]), 5, "y"),
-            (RealTransform::new(Trig::Dst1, [6]).axes([1]), 6, "axes"),
+        let room = |extents: &[usize]| device.zeros_tensor::<f32>(extents).unwrap();
+        let cases: [(RealTransform, &[usize], &[usize], &str); 6] = [
+            (RealTransform::new(Trig::Dct1), &[6, 1], &[6, 1], "x"),
+            (RealTransform::new(Trig::Dct2), &[0], &[0], "x"),
+            (RealTransform::new(Trig::Dct2), &[], &[], "x"),
+            (RealTransform::new(Trig::Dct2), &[6], &[5], "y"),
+            (RealTransform::new(Trig::Dct2), &[6], &[2, 3], "y"),
+            (RealTransform::new(Trig::Dst1).axes([1]), &[6], &[6], "axes"),
         ];
-        for (spec, len, name) in cases {
-            let error = device.fft().real_transform(&spec, &x, device.uninit(len).unwrap()).map(drop).unwrap_err();
+        for (spec, x, y, name) in cases {
+            let error = device.fft().real_transform(&spec, &room(x), room(y)).map(drop).unwrap_err();
             assert_eq!(refused(&error.error).0, name, "{spec:?}");
-            assert_eq!(error.back.unwrap().0.len(), len);
+            assert_eq!(error.back.unwrap().0.shape(), y);
         }
+        let error = device.fft().dct(room(&[2, 3]).transpose(), &[]).map(drop).unwrap_err();
+        assert!(refused(&error).1.contains("`contiguous`"), "{error}");
     }
 }

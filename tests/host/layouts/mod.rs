@@ -6,7 +6,7 @@
 //!
 //! `laid.rs` lays operands out, `case.rs` walks; each other file is the table of some fronts. Calls that take buffers and sizes are
 //! given what says the layout: an increment, an order with a leading dimension, a transposition. Not here: kernels, collectives,
-//! convolutions, files.
+//! files.
 
 mod arrays;
 mod blas1;

@@ -76,7 +76,7 @@ pub(super) fn dft(n: &Node<'_>) -> Made {
     let re = single(&x.index(last as isize, 0)?);
     let (fft, d) = (n.device.fft(), n.device);
     if half && !inverse {
-        return parts(n, fft.rfft_tensor(&re, &axis)?.into_output().into(), last);
+        return parts(n, fft.rfft(&re, &axis)?.into_output().into(), last);
     }
     let z = match x.shape()[last] {
         1 => d.map(&re, |re| re.cast::<Complex<f32>>())?.into_output(),
@@ -84,10 +84,10 @@ pub(super) fn dft(n: &Node<'_>) -> Made {
     };
     if half {
         let len = n.case.outputs[0].shape()[axis[0] as usize];
-        let real = AnyTensor::from(fft.irfft_tensor(&z, len, &axis)?.into_output());
+        let real = AnyTensor::from(fft.irfft(&z, len, &axis)?.into_output());
         return n.view(real.unsqueeze(last as isize));
     }
-    let made = if inverse { fft.ifft_tensor(&z, &axis)? } else { fft.fft_tensor(&z, &axis)? };
+    let made = if inverse { fft.ifft(&z, &axis)? } else { fft.fft(&z, &axis)? };
     parts(n, made.into_output().into(), last)
 }
 

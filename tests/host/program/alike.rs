@@ -115,8 +115,8 @@ fn transforms_sparse_products_and_random_numbers() {
         let a = rng.samples::<f64>(n);
         alike(&device, "transforms", a.clone(), vec![0f64; n], |d, a, y| {
             let spectrum = d.uninit::<Complex<f64>>(n / 2 + 1)?;
-            let spectrum = d.fft().r2c(&FftSpec::r2c([n]), a, spectrum)?.into_output();
-            Ok(d.fft().c2r(&FftSpec::c2r([n]), &spectrum, y)?.into_output())
+            let spectrum = d.fft().r2c(&FftSpec::new(), a, spectrum)?;
+            Ok(d.fft().c2r(&FftSpec::new(), &spectrum, y)?.into_buffer())
         });
         alike(&device, "random numbers", a.clone(), vec![0f64; n], |d, _, y| {
             let noise = d.rng(7).fill_from(0, Normal::standard(), d.uninit::<f64>(n)?)?.into_output();

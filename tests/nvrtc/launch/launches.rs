@@ -4,6 +4,7 @@ use super::kernels::{Mix, add_one, axpb, sixteen, turn_blocks, where_am_i};
 use crate::common::{builders, devices, down, seeds, up};
 use std::sync::{Arc, Mutex};
 use windlass::nvrtc::{Arg, Args, DevicePtr, Dim3, LaunchConfig, Len, Plain};
+use windlass::tensor::Layout;
 use windlass::{DType, DeviceBuffer, OpInfo, Trace};
 
 /// What `axpb` gives, in plain Rust.
@@ -56,6 +57,39 @@ fn views_are_read_and_written_where_they_lie() {
         let (y,) = pending.into_output().downcast::<DeviceBuffer<f32>>().unwrap();
         assert_eq!(down(&device, &y), [20.0, 30.0, 40.0]);
         assert_eq!(down(&device, &y.widen()), [-1., -1., -1., -1., 20., 30., 40., -1., -1., -1.]);
+    }
+}
+
+/// A tensor in row-major order is an argument as its elements are, wherever they lie in its buffer.
+#[test]
+fn tensors_are_read_and_written_where_they_lie() {
+    for device in devices() {
+        let kernel = axpb(&device);
+        let x = device.tensor([5, 2], (0..10).map(|i| i as f32).collect::<Vec<_>>()).unwrap();
+        let rows = x.slice((1..3, ..)).unwrap();
+        let y = device.full_tensor([2, 2], -1.0f32).unwrap();
+        let config = LaunchConfig::for_elements(4).unwrap();
+        // SAFETY: both have four elements.
+        let pending = unsafe { kernel.launch(config, (&rows, y, Len, 10.0f32, 0.0f32)) }.unwrap();
+        let (y,) = pending.into_output().downcast::<DeviceBuffer<f32>>().unwrap();
+        assert_eq!(down(&device, &y), [20.0, 30.0, 40.0, 50.0]);
+        // Work in flight, an axis of one with any stride, and a signature.
+        let sum = device.contiguous(&rows).unwrap();
+        let column = x.slice((2.., ..1)).unwrap();
+        let one = column.slice((..1, ..)).unwrap().transpose();
+        // SAFETY: as above; then one element each.
+        unsafe {
+            drop(kernel.launch(config, (&sum, device.zeros_tensor::<f32>([4]).unwrap(), Len, 1.0f32, 0.0f32)).unwrap());
+            let y = device.zeros_tensor::<f32>([]).unwrap();
+            let pending = kernel.launch(config, (&one, y, Len, 1.0f32, 0.0f32)).unwrap();
+            let (y,) = pending.into_output().downcast::<DeviceBuffer<f32>>().unwrap();
+            assert_eq!(down(&device, &y), [4.0]);
+        }
+        let written = add_one(&device).launch(config, (sum, Len)).unwrap().await_result().unwrap();
+        assert_eq!(down(&device, &written), [3.0, 4.0, 5.0, 6.0]);
+        let none =
+            device.zeros_tensor::<f32>([0, 3]).unwrap().with_layout(Layout::column_major([0, 3]).unwrap()).unwrap();
+        assert!(add_one(&device).launch(config, (none, Len)).unwrap().await_result().unwrap().is_empty());
     }
 }
 

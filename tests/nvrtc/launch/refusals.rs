@@ -4,7 +4,8 @@
 use super::kernels::{Mix, add_one, axpb, module, sixteen};
 use crate::common::{assert_back_at, devices, down, holdings, host, is_host, refused, up};
 use windlass::nvrtc::{Arg, Args, DevicePtr, LaunchConfig, Len, Plain, Write};
-use windlass::{AnyBuffers, Device, DeviceBuffer, Error, Image, Rejected, Submitted};
+use windlass::tensor::Layout;
+use windlass::{AnyBuffers, Device, DeviceBuffer, Error, Image, Rejected, Submitted, Tensor};
 
 fn one() -> LaunchConfig {
     LaunchConfig::new(1, 32)
@@ -53,6 +54,36 @@ fn too_few_and_too_many_arguments_are_refused() {
             let many = kernel.launch(one(), (&x, y(), 2usize, 1.0f32, 1.0f32, 1.0f32));
             assert_refused(&device, many, "args", &["6 arguments", "5 parameters"]);
         }
+        assert_healthy(&device);
+    }
+}
+
+#[test]
+fn tensors_that_are_not_in_row_major_order_are_refused() {
+    for device in devices() {
+        let kernel = axpb(&device);
+        let x = device.tensor([2, 2], [1.0f32, 2.0, 3.0, 4.0]).unwrap();
+        let y = || up(&device, [7.0f32, 8.0]);
+        let views = [
+            x.transpose(),
+            x.slice((.., ..1)).unwrap(),
+            x.flip(1).unwrap(),
+            x.index(0, 0).unwrap().broadcast([3, 2]).unwrap(),
+        ];
+        for view in &views {
+            // SAFETY: refused.
+            let answer = unsafe { kernel.launch(one(), (view, y(), Len, 1.0f32, 1.0f32)) };
+            assert_refused(&device, answer, "argument 0", &["row-major", "`contiguous`"]);
+        }
+        let written = Tensor::from(y()).with_layout(Layout::new([2], [-1], 1).unwrap()).unwrap();
+        // SAFETY: refused.
+        let answer = unsafe { kernel.launch(one(), (&x, written, Len, 1.0f32, 1.0f32)) };
+        assert_refused(&device, answer, "argument 1", &["strides [-1]", "`contiguous`"]);
+        // With a signature, too.
+        let written = Tensor::from(y()).with_layout(Layout::new([2], [-1], 1).unwrap()).unwrap();
+        let rejected = add_one(&device).launch(one(), (written, Len)).map(drop).unwrap_err();
+        assert_eq!(refused(&rejected.error).0, "argument 0");
+        assert_eq!(down(&device, &rejected.back.unwrap().0), [7.0, 8.0]);
         assert_healthy(&device);
     }
 }

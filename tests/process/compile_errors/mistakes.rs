@@ -6,7 +6,9 @@ use windlass::fft::FftComplex;
 use windlass::nvrtc::{Kernel, LaunchConfig};
 use windlass::solver::Matrix;
 use windlass::sparse::Csr;
-use windlass::{Complex, Device, DeviceBuffer, Error, Gemm, Op, PendingDispatch, Program, Result, Slices, SlicesMut, Spans};
+use windlass::{
+    Complex, Device, DeviceBuffer, Error, Gemm, Op, PendingDispatch, Program, Result, Slices, SlicesMut, Spans,
+};
 use windlass::{Tensor, TensorRef, Verdict, arrays::Combine};
 
 type X = DeviceBuffer<f32>;
@@ -138,7 +140,7 @@ fn what_memory_holds(device: &Device) -> Result<()> {
 fn element_types_of_a_routine(device: &Device, x: X, n: DeviceBuffer<i32>) -> Result<()> {
     device.blas().dot(&n, &n)?; //~ `i32` is no element type of vectors in BLAS
     device.solver().lu(Matrix::new(1, 1), n)?; //~ `i32` is no element type of factorizations
-    device.fft().fft(&x, [1])?; //~ `rfft` takes real data
+    device.fft().fft(&x, &[0])?; //~ `rfft` takes real data
     Ok(())
 }
 

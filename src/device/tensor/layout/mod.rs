@@ -5,7 +5,7 @@
 //! computation with them can overflow.
 //!
 //! `lines.rs` has matrices in the words of BLAS. `views.rs`, `slice.rs`, `reshape.rs` and `broadcast.rs` derive layouts; `nest.rs` prepares several of them for a loop;
-//! `operand.rs` compares one with an operand; `model_tests.rs` compares all of that with a list of indices (`model.rs`).
+//! `operand.rs` compares one with an operand; `pairs.rs` has complex numbers as pairs of real ones; `model_tests.rs` compares all of that with a list of indices (`model.rs`).
 
 mod broadcast;
 mod lines;
@@ -15,6 +15,7 @@ mod model;
 mod model_tests;
 mod nest;
 mod operand;
+mod pairs;
 mod reshape;
 mod slice;
 mod views;

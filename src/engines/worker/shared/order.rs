@@ -77,7 +77,7 @@ pub(crate) struct Free {
 pub(crate) struct Place {
     /// The allocation.
     pub(crate) id: u64,
-    /// Its handle's region, in elements from the allocation's beginning.
+    /// Its handle's region, in bytes from the allocation's beginning.
     pub(crate) region: (u64, u64),
     /// The operand's own window: offset from the allocation's beginning, and length. `None` for all of the region.
     pub(crate) window: Option<(u64, u64)>,

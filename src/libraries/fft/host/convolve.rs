@@ -3,7 +3,7 @@
 
 use super::super::convolve::HostConvolution;
 use super::super::convolve_sizes::{AxisSizes, Sizes};
-use super::super::spec::FftSpec;
+use super::super::problem::Problem;
 use super::lines::Writer;
 use super::threads::each_range;
 use super::{Data, Real, filled, run, zero};
@@ -88,7 +88,7 @@ fn multiply<T: Real>(spectra: &mut [Complex<T>], kernels: &[Complex<T>], scale: 
     });
 }
 
-fn transform<T: Real>(spec: &FftSpec, data: Data<'_, '_, T, Complex<T>>) -> Result<()> {
+fn transform<T: Real>(spec: &Problem, data: Data<'_, '_, T, Complex<T>>) -> Result<()> {
     run(&spec.geometry()?, data, 1.0)
 }
 

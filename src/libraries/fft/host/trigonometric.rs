@@ -276,7 +276,8 @@ pub(in super::super) fn trigonometric_halves<H: Copy>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::libraries::fft::spec::{Direction, FftSpec, Normalization};
+    use crate::libraries::fft::problem::Problem;
+    use crate::libraries::fft::spec::{Direction, Normalization};
     use crate::libraries::fft::trigonometric::Scale;
     use std::f64::consts::PI;
 
@@ -310,7 +311,7 @@ mod tests {
     }
 
     fn run(trig: Trig, shape: &[usize], ortho: bool, scale: Scale, x: &[f64]) -> Vec<f64> {
-        let geometry = FftSpec::c2c(shape).geometry().unwrap();
+        let geometry = Problem::c2c(shape).geometry().unwrap();
         let mut y = vec![f64::NAN; x.len()];
         trigonometric(&geometry, TrigPass { trig, ortho, scale }, x, &mut y).unwrap();
         y

@@ -2,7 +2,7 @@
 //! and a kernel overlaps the frames. Halves are computed in f32.
 
 use super::super::element::FftReal;
-use super::super::frames::{Apart, FrameSizes, Stft, Together};
+use super::super::frames::{Apart, FrameSizes, Signals, Together};
 use super::precision;
 use super::program::{Input, ask, inner, layouts};
 use super::spectra::{bytes, computed};
@@ -15,7 +15,7 @@ use crate::libraries::fft::native::program;
 use crate::libraries::fft::native::spectra;
 
 /// The transform of all frames. If the spectra are halves, the factor is applied by the copy.
-fn transform(spec: &Stft, sizes: &FrameSizes, inverse: bool, stored: Precision) -> Result<Program> {
+fn transform(spec: &Signals, sizes: &FrameSizes, inverse: bool, stored: Precision) -> Result<Program> {
     let computed = computed(stored);
     let scale = if inverse || stored != computed { 1.0 } else { spec.factor(false) };
     // Spectra of halves are copied into working memory.
@@ -23,7 +23,7 @@ fn transform(spec: &Stft, sizes: &FrameSizes, inverse: bool, stored: Precision) 
     inner(&spec.transform(sizes, inverse), computed, input, scale)
 }
 
-fn plans<R: FftReal>(spec: &Stft, inverse: bool, plans: &mut Prepare<'_>) {
+fn plans<R: FftReal>(spec: &Signals, inverse: bool, plans: &mut Prepare<'_>) {
     let program = || transform(spec, &spec.sizes()?, inverse, precision::<R>()?);
     if let Ok(program) = program() {
         ask(&[&program], plans);

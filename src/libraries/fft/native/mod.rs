@@ -35,7 +35,7 @@ pub(crate) use handle::Cufft;
 use super::form::{Aliasing, Form};
 use super::memo::{Memo, recall};
 use super::op::Transform;
-use super::spec::FftSpec;
+use super::problem::Problem;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Result};
 use crate::engines::cuda_enqueue::Enqueue;
@@ -63,7 +63,7 @@ impl<F: Form> Transform<F> {
     /// The steps for buffers that begin at these addresses, and the plans that they need.
     fn program(&self, from: u64, to: u64) -> Result<Rc<Known>> {
         thread_local! {
-            static PROGRAMS: Memo<(FftSpec, Buffers), Known> = const { RefCell::new(Vec::new()) };
+            static PROGRAMS: Memo<(Problem, Buffers), Known> = const { RefCell::new(Vec::new()) };
         }
         let precision = precision::<F::Real>()?;
         let pair = 2 * precision.bytes() as u64;

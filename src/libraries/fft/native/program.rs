@@ -1,6 +1,6 @@
 //! Enqueues the steps of a transform; and transforms inside other operations, in packed working memory.
 
-use super::super::spec::FftSpec;
+use super::super::problem::Problem;
 use super::handle::Cufft;
 use super::steps::{Buffers, Layouts, Precision, Program, Step, StepMemory, program};
 use crate::core::error::{Error, Result};
@@ -19,7 +19,7 @@ pub(super) enum Input {
 }
 
 /// A transform of packed memory whose addresses are aligned.
-pub(super) fn inner(spec: &FftSpec, precision: Precision, input: Input, scale: f64) -> Result<Program> {
+pub(super) fn inner(spec: &Problem, precision: Precision, input: Input, scale: f64) -> Result<Program> {
     let (destroys, in_place) = (input != Input::Kept, input == Input::InPlace);
     program(&spec.geometry()?, Buffers { precision, aligned: true, destroys, in_place }, scale)
 }

@@ -7,13 +7,11 @@
 //!
 //! `upload` copies arrays to buffers, `download` copies buffers to arrays, `product` has the sizes of products. The
 //! other files take views and return arrays: `dense` for products, `solver` for factorizations, `sparse` for sparse
-//! matrices and their products, `fourier` for transforms, `numbers` for random numbers. `tensor`: tensors from arrays, and back.
+//! matrices and their products, `numbers` for random numbers. `tensor`: tensors from arrays, and back.
 
 #[cfg(feature = "blas")]
 mod dense;
 mod download;
-#[cfg(feature = "fft")]
-mod fourier;
 #[cfg(feature = "rng")]
 mod numbers;
 #[cfg(feature = "blas")]
