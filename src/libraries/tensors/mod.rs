@@ -16,5 +16,3 @@ mod fft;
 mod random;
 #[cfg(feature = "solver")]
 mod solver;
-#[cfg(feature = "sparse")]
-mod sparse;

@@ -44,7 +44,7 @@ fn transforms() {
 }
 
 #[test]
-fn products_of_sparse_matrices() {
+fn sparse_matrices_and_vectors() {
     case::walk(sparse::CASES);
 }
 

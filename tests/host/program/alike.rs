@@ -126,7 +126,7 @@ fn transforms_sparse_products_and_random_numbers() {
         let indices: Vec<i32> = (0..n as i32).rev().collect();
         let matrix = device.sparse().upload_csr(n, n, &offsets, &indices, &a).unwrap();
         alike(&device, "a sparse product", a.clone(), vec![1f64; n], |d, a, y| {
-            Ok(d.sparse().spmv(Spmv::new().beta(0.5), &matrix, a, y)?.into_output())
+            Ok(d.sparse().spmv(Spmv::new().beta(0.5), &matrix, a, y)?.into_buffer())
         });
     }
 }

@@ -7,7 +7,7 @@ use crate::core::element::{DType, Element};
 use crate::core::error::Result;
 use crate::core::op::{Bufs, Immediate, Output};
 use crate::device::Device;
-use crate::device::tensor::{Layout, Strided, Tensor};
+use crate::device::tensor::{Layout, Tensor};
 
 pub(in crate::libraries) mod sealed {
     use super::*;
@@ -102,18 +102,6 @@ symbols! {
 }
 
 macro_rules! outputs { ($(($($t:ident $k:tt),*))*) => { $(
-    impl<$($t: Element),*> Output for ($(Tensor<$t>,)*) {
-        type Writes = ($(Strided<$t>,)*);
-        type Host = ();
-        fn join(tensors: Self, (): ()) -> Result<Self> {
-            Ok(tensors)
-        }
-    }
-    impl<$($t: Element),*> Immediate for ($(Tensor<$t>,)*) {
-        fn assemble(tensors: Self) -> Self {
-            tensors
-        }
-    }
     impl<$($t: Element),*> PendingDispatch<($(Tensor<$t>,)*)> {
         /// A pending of each tensor, of one dispatch: they are ready together, and each may be waited for, read or moved on by
         /// itself.
