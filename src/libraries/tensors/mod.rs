@@ -12,7 +12,7 @@ mod blaslt;
 mod collective;
 #[cfg(feature = "fft")]
 mod fft;
-#[cfg(feature = "rng")]
+#[cfg(all(feature = "rng", feature = "expressions"))]
 mod random;
 #[cfg(feature = "solver")]
 mod solver;

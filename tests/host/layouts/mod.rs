@@ -16,6 +16,7 @@ mod case;
 mod fft;
 mod laid;
 mod nets;
+mod rng;
 mod solver;
 mod sparse;
 
@@ -46,6 +47,11 @@ fn transforms() {
 #[test]
 fn sparse_matrices_and_vectors() {
     case::walk(sparse::CASES);
+}
+
+#[test]
+fn draws() {
+    case::walk(rng::CASES);
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn transforms_sparse_products_and_random_numbers() {
             Ok(d.fft().c2r(&FftSpec::c2r([n]), &spectrum, y)?.into_output())
         });
         alike(&device, "random numbers", a.clone(), vec![0f64; n], |d, _, y| {
-            let noise = d.rng(7).fill_from(0, Normal::standard(), d.uninit::<f64>(n)?)?.into_output();
+            let noise = d.rng(7).fill_from(0, Normal::standard(), d.uninit::<f64>(n)?)?.into_buffer();
             Ok(d.blas().axpy(2.0, &noise, y)?.into_output())
         });
         let offsets: Vec<i32> = (0..=n as i32).collect();

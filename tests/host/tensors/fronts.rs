@@ -209,11 +209,11 @@ fn matrices_of_the_solver_are_tensors_whose_columns_are_contiguous() {
 #[test]
 fn draws_take_extents_and_give_the_same_numbers() {
     for device in devices() {
-        let x = device.rng(7).draw_tensor::<f32>(Normal::standard(), [3, 5, 2]).unwrap().await_result().unwrap();
-        let flat = device.rng(7).draw::<f32>(Normal::standard(), 30).unwrap().into_output();
+        let x = device.rng(7).draw::<f32>(Normal::standard(), [3, 5, 2]).unwrap().await_result().unwrap();
+        let flat = device.rng(7).draw::<f32>(Normal::standard(), [30]).unwrap().into_output();
         let flat = device.download(&flat).unwrap().await_result().unwrap();
         assert_eq!((x.shape(), device.download(&x).unwrap().await_result().unwrap()), (&[3, 5, 2][..], flat));
-        assert!(device.rng(7).draw_tensor::<f32>(Normal::standard(), [usize::MAX, 3]).is_err());
+        assert!(device.rng(7).draw::<f32>(Normal::standard(), [usize::MAX, 3]).is_err());
     }
 }
 
