@@ -174,7 +174,7 @@ impl Bench {
             return;
         }
         let mut rng = self.device.rng_of(Stream::new(generator, 42));
-        let mut out = Some(self.device.zeros::<T>(1 << 24).unwrap());
+        let mut out = Some(self.device.zeros_tensor::<T>([1 << 24]).unwrap());
         match rng.fill(of, out.take().unwrap()).map_err(|rejected| rejected.error).and_then(|x| Ok(x.await_result()?)) {
             Ok(x) => out = Some(x),
             Err(error) => return println!("{label:<36} {error}"),

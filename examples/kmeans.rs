@@ -14,7 +14,7 @@ fn main() -> windlass::Result<()> {
     windlass::worker::init(); // for WINDLASS_DEVICE=host:isolated and the like
     let device = Device::from_env()?;
     let truth = device.tensor([5, 2], [0.0f32, 0.0, 4.0, 0.0, 0.0, 4.0, -4.0, 1.0, 1.0, -4.0])?;
-    let noise = device.rng(7).draw_tensor::<f32>(Normal::standard(), [2000, 5, 2])?;
+    let noise = device.rng(7).draw::<f32>(Normal::standard(), [2000, 5, 2])?;
     let points = (&noise * 0.5 + &truth).eval(&device)?;
     let points = device.contiguous(points.reshape([10_000, 2])?)?; // 2000 around each
     // The first centres: a point, then again and again the one that is farthest from all so far.

@@ -19,8 +19,7 @@ const BATCHES: usize = 8;
 
 /// Normal numbers, of which one in 1000 is ten times as large, and one in 500 is missing.
 fn batch(device: &Device, number: usize) -> Result<Tensor<f32>> {
-    let x = device.rng(number as u64).normal::<f32>(SENSORS * BATCH)?;
-    let x = Tensor::from(x).with_layout(windlass::tensor::Layout::row_major([BATCH, SENSORS])?)?;
+    let x = device.rng(number as u64).normal::<f32>([BATCH, SENSORS])?;
     let spoilt = device.map(&x, |x| {
         let place = position(0) * SENSORS as i64 + position(1);
         (place % 1000).eq(7).select(x * 10.0, (place % 500).ne(3).select(x, f32::NAN))

@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut rng = device.rng_of(Stream::new(generator, seed));
     let mut out = std::io::stdout().lock();
     loop {
-        let words = device.to_vec(&rng.bits::<u32>(1 << 20)?)?;
+        let words = device.to_vec(&rng.bits::<u32>([1 << 20])?)?;
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         match out.write_all(&bytes) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),

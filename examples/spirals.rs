@@ -33,7 +33,7 @@ impl Parameter {
 
     /// Weights that keep the size of what goes through.
     fn weights(device: &Device, rng: &mut Rng, inputs: usize, outputs: usize) -> Result<Self> {
-        let normal = rng.draw_tensor::<f32>(Normal::standard(), [inputs, outputs])?;
+        let normal = rng.draw::<f32>(Normal::standard(), [inputs, outputs])?;
         let scale = (2.0 / inputs as f32).sqrt();
         Self::new(device, device.map(&normal, |x| x * scale)?.into())
     }
@@ -62,7 +62,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let arms = device.tabulate([POINTS, 1], || position(0) % ARMS as i64)?;
     let targets =
         device.map((&arms, &device.tabulate([ARMS], || position(0))?), |(arm, k)| arm.eq(k).select(1.0f32, 0.0))?;
-    let noise = rng.draw_tensor::<f32>(Normal::standard(), [POINTS, 1])?;
+    let noise = rng.draw::<f32>(Normal::standard(), [POINTS, 1])?;
     let places = device.map((&arms, &noise), |(arm, noise)| {
         let radius = position(0).cast::<f32>() / POINTS as f32;
         let angle = radius * 4.0 + arm.cast::<f32>() * (std::f32::consts::TAU / ARMS as f32) + noise * 0.15;

@@ -69,7 +69,7 @@ fn spmv(device: &Device) -> Made<'_> {
     let (offsets, columns): (Vec<i32>, Vec<i32>) = ((0..=64).collect(), (0..64).collect());
     let a = device.sparse().upload_csr(64, 64, &offsets, &columns, &[1.0f32; 64]).unwrap();
     let x = zeros(device, [64]);
-    chained(zeros(device, [64]), move |y| device.sparse().spmv_tensor(Spmv::new(), &a, &x, y).unwrap())
+    chained(zeros(device, [64]), move |y| device.sparse().spmv(Spmv::new(), &a, &x, y).unwrap())
 }
 
 #[cfg(feature = "fft")]

@@ -171,7 +171,7 @@ fn all<T: SolveElement + SparseElement<Scalar = T>>(
     raw.settle();
     let sparse = device.sparse();
     let x_ours = device.upload(ones(a.n)).unwrap().into_output();
-    let mut y_ours = Some(device.zeros::<T>(a.n).unwrap());
+    let mut y_ours = Some(device.zeros_tensor::<T>([a.n]).unwrap());
     const BATCH: usize = 8;
     let ours = || {
         moved
@@ -261,12 +261,11 @@ fn all<T: SolveElement + SparseElement<Scalar = T>>(
         buffer
     };
     raw.settle();
-    let b_ours = device.upload(ones(a.n * columns)).unwrap().into_output();
-    let mut c_ours = Some(device.zeros::<T>(a.n * columns).unwrap());
-    let spec = Spmm::new(columns).row_major();
+    let b_ours = device.tensor([a.n, columns], ones(a.n * columns)).unwrap();
+    let mut c_ours = Some(device.zeros_tensor::<T>([a.n, columns]).unwrap());
     let ours = || {
         timed(1, || {
-            let c = sparse.spmm(spec, &a.ours, &b_ours, c_ours.take().unwrap()).unwrap().into_output();
+            let c = sparse.spmm(Spmm::new(), &a.ours, &b_ours, c_ours.take().unwrap()).unwrap().into_output();
             device.waiting(Wait::Spin).synchronize(LONG).unwrap();
             c_ours = Some(c);
         }) / 1e3

@@ -10,7 +10,7 @@ const STEPS: usize = 12;
 pub(crate) fn main() -> Result<()> {
     let device = Device::from_env()?;
     let (spot, strike, rate, sigma, dt) = (100.0, 105.0, 0.03f64, 0.2, 1.0 / STEPS as f64);
-    let z = device.rng(7).draw_tensor::<f64>(Normal::standard(), [PATHS, STEPS])?;
+    let z = device.rng(7).draw::<f64>(Normal::standard(), [PATHS, STEPS])?;
     let moves = (&z * (sigma * dt.sqrt()) + (rate - 0.5 * sigma * sigma) * dt).eval(&device)?;
     let walks = device.cumsum(&moves, 1)?;
     let means = device.reduce(&walks, 1, |w| w.exp() * spot, Mean)?;

@@ -309,7 +309,7 @@ fn arrays_of_random_numbers_are_those_of_the_stream() {
     use windlass::rng::Normal;
     for device in devices() {
         let array: Array2<f32> = device.rng(7).draw_array(Normal::standard(), (3, 4)).unwrap().await_result().unwrap();
-        let list = down(&device, &device.rng(7).normal::<f32>(12).unwrap().await_result().unwrap());
+        let list = down(&device, &device.rng(7).normal::<f32>([12]).unwrap().await_result().unwrap());
         assert_eq!((array.dim(), array.iter().copied().collect::<Vec<_>>()), ((3, 4), list));
     }
 }

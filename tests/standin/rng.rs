@@ -10,13 +10,13 @@ fn sample(device: &Device, generator: Generator) -> Vec<u8> {
     let mut rng = device.rng_of(Stream::new(generator, 5).at(3));
     let mut all = Vec::new();
     for _ in 0..2 {
-        let x = rng.draw::<f32>(Uniform::below_one(), 700).unwrap().await_result().unwrap();
+        let x = rng.draw::<f32>(Uniform::below_one(), [700]).unwrap().await_result().unwrap();
         all.extend_from_slice(bytemuck::cast_slice(&down(device, &x)));
-        let x = rng.draw::<f64>(Normal::new(1.0, 2.0), 301).unwrap().await_result().unwrap();
+        let x = rng.draw::<f64>(Normal::new(1.0, 2.0), [301]).unwrap().await_result().unwrap();
         all.extend_from_slice(bytemuck::cast_slice(&down(device, &x)));
-        let x = rng.draw::<u32>(Poisson::new(40.0), 55).unwrap().await_result().unwrap();
+        let x = rng.draw::<u32>(Poisson::new(40.0), [55]).unwrap().await_result().unwrap();
         all.extend_from_slice(bytemuck::cast_slice(&down(device, &x)));
-        let x = rng.draw::<u8>(Between::new(3u8..9), 10).unwrap().await_result().unwrap();
+        let x = rng.draw::<u8>(Between::new(3u8..9), [10]).unwrap().await_result().unwrap();
         all.extend_from_slice(&down(device, &x));
     }
     all
@@ -32,7 +32,7 @@ fn what_has_no_kernels_is_made_by_the_cpu_with_the_same_bits() {
     }
     let normals = |device: &Device| {
         let mut rng = device.rng_of(Stream::new(Generator::Xorwow, 8));
-        let x = rng.draw::<f32>(Normal::standard().curand(), 1001).unwrap().await_result().unwrap();
+        let x = rng.draw::<f32>(Normal::standard().curand(), [1001]).unwrap().await_result().unwrap();
         bytemuck::cast_slice(&down(device, &x)).to_vec()
     };
     assert_same_bits::<u8>(&normals(&gpu), &normals(&cpu), "normal numbers as cuRAND makes them");

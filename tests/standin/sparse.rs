@@ -12,7 +12,8 @@ mod model;
 use crate::common::{Rng, assert_back_at, down, host, refused, up};
 use crate::standin::{self, session};
 use std::fmt::Debug;
-use windlass::sparse::{Compressed, Csr, Dense, Gtsv, Major, SparseIndex, SparseTriangular, Spmm, Spsm};
+use windlass::sparse::{Compressed, Csr, Major, SparseIndex, SparseTriangular, Spmm};
+use windlass::tensor::Layout;
 use windlass::{Device, Diag, Error, Order, Transpose, Uplo};
 
 type Answers = Vec<(&'static str, Vec<f64>)>;
@@ -76,14 +77,15 @@ fn program<I: Index>(device: &Device) -> Answers {
     tell("row sums", down(device, &sparse.row_sums(&a).unwrap()));
     tell("diagonal", down(device, &sparse.diagonal(&a, 3).unwrap()));
     let scales = up(device, (0..n).map(|i| i as f64 / 4.0).collect::<Vec<_>>());
-    tell("scaled", all_of(device, &sparse.scale(&a, Some(scales.as_in()), Some(scales.as_in())).unwrap()));
+    tell("scaled", all_of(device, &sparse.scale(&a, Some((&scales).into()), Some((&scales).into())).unwrap()));
 
     let room = |len| device.uninit::<f64>(len).unwrap();
     for (name, order) in [("blocks by rows", Order::Row), ("blocks by columns", Order::Column)] {
         let blocks = sparse.to_bsr(&a, 5, order).unwrap();
         tell(name, all_of(device, &sparse.bsr_to_csr(&blocks).unwrap()));
-        let dense = sparse.to_dense(&blocks, Dense::new(order), room(n * n)).unwrap().into_output();
-        let back: Csr<f64, I> = sparse.from_dense(n, n, Dense::new(order), 0.0, &dense).unwrap();
+        let square = if order == Order::Row { Layout::rows(n, n) } else { Layout::columns(n, n) };
+        let dense = sparse.to_dense(&blocks, room(n * n).with_layout(square).unwrap()).unwrap().into_output();
+        let back: Csr<f64, I> = sparse.from_dense(&dense, 0.0).unwrap();
         tell("and dense", all_of(device, &back));
     }
     let (mut rows, mut cols, mut values) = (Vec::new(), Vec::new(), Vec::new());
@@ -94,8 +96,8 @@ fn program<I: Index>(device: &Device) -> Answers {
     }
     let (rows, cols, values) = (up(device, rows), up(device, cols), up(device, values));
     let summed = sparse.sum_duplicates(300, 70, &rows, &cols, &values).unwrap();
-    let dense = sparse.to_dense(&summed, Dense::default(), room(300 * 70)).unwrap().into_output();
-    tell("duplicates", down(device, &dense));
+    let dense = room(300 * 70).with_layout(Layout::columns(300, 70)).unwrap();
+    tell("duplicates", down(device, &sparse.to_dense(&summed, dense).unwrap().into_buffer()));
     let error = sparse.sum_duplicates(300, 60, &rows, &cols, &values).unwrap_err();
     assert!(refused(&error).1.contains("does not lie inside"), "{error}");
 
@@ -103,11 +105,14 @@ fn program<I: Index>(device: &Device) -> Answers {
     tell("a triangle", down(device, &sparse.spsv(&triangle, 2.0, &scales, room(n)).unwrap().into_output()));
     let triangle: SparseTriangular<f64, I> = sparse.triangular(&a, Uplo::Upper, Diag::Unit, Transpose::Yes).unwrap();
     let sides = up(device, (0..3 * n).map(|i| (i % 5) as f64).collect::<Vec<_>>());
-    let spec = Spsm::new(3).order_b(Order::Row).order_x(Order::Column);
-    tell("three sides", down(device, &sparse.spsm(spec, &triangle, &sides, room(3 * n)).unwrap().into_output()));
+    let (sides, x) = (sides.view(Layout::rows(n, 3)).unwrap(), room(3 * n).with_layout(Layout::columns(n, 3)).unwrap());
+    tell("three sides", down(device, &sparse.spsm(&triangle, 1.0, &sides, x).unwrap().into_buffer()));
+    let apart = sides.index(1, 1).unwrap();
+    let x = device.zeros_tensor([n, 2]).unwrap().part(|x| x.index(1, 1)).unwrap();
+    tell("a side apart", down(device, &sparse.spsv(&triangle, 2.0, apart, x).unwrap().into_buffer()));
     let columns = up(device, (0..70 * n).map(|i| (i % 11) as f64 - 5.0).collect::<Vec<_>>());
-    let spec = Spmm::new(70).row_major().alpha(0.5);
-    tell("many columns", down(device, &sparse.spmm(spec, &a, &columns, room(70 * n)).unwrap().into_output()));
+    let (columns, c) = (columns.view(Layout::rows(n, 70)).unwrap(), device.uninit_tensor([n, 70]).unwrap());
+    tell("many columns", down(device, &sparse.spmm(Spmm::new().alpha(0.5), &a, columns, c).unwrap().into_output()));
     // So many rows that their offsets are summed in parts.
     let tall = up_csr(random(&mut rng, 20_000, 3, 40), 3);
     tell("many rows", all_of(device, &sparse.add(2.0, &tall, 1.0, &tall).unwrap()));
@@ -133,8 +138,9 @@ fn program<I: Index>(device: &Device) -> Answers {
     for (n, batch) in [(1usize, 3usize), (2, 4)] {
         let numbers = |first: f64| (0..n * batch).map(|i| first + i as f64).collect::<Vec<_>>();
         let arrays = [1.0, 3.0, -2.0].map(|first| up(device, numbers(first)));
-        let spec = Gtsv::new(n).batch(batch).stride(n);
-        let x = sparse.gtsv(spec, &arrays[0], &arrays[1], &arrays[2], up(device, numbers(5.0))).unwrap();
+        let systems = Layout::rows(batch, n);
+        let [l, m, u] = arrays.each_ref().map(|x| x.view(systems).unwrap());
+        let x = sparse.gtsv(l, m, u, up(device, numbers(5.0)).with_layout(systems).unwrap()).unwrap();
         tell("small systems", down(device, &x.into_output()));
     }
     answers

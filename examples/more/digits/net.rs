@@ -42,7 +42,7 @@ impl Layer {
     /// Filters that keep the size of what goes through.
     fn new(device: &Device, rng: &mut Rng, conv: Convolution, extents: [usize; 4]) -> Result<Self> {
         let [filters, inputs @ ..] = extents;
-        let normal = rng.draw_tensor::<f32>(Normal::standard(), extents)?;
+        let normal = rng.draw::<f32>(Normal::standard(), extents)?;
         let scale = (2.0 / inputs.iter().product::<usize>() as f32).sqrt();
         let w = Parameter::new(device, device.map(&normal, |x| x * scale)?.into())?;
         Ok(Layer { conv, w, b: Parameter::new(device, device.zeros_tensor([filters])?)? })

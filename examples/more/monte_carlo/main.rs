@@ -90,7 +90,7 @@ fn price(device: &Device, stream: &Stream, paths: usize) -> windlass::Result<f64
         }
     } else {
         let mut rng = device.rng_of(stream.clone());
-        let normal = rng.draw_tensor::<f64>(Normal::standard(), [STEPS, paths])?;
+        let normal = rng.draw::<f64>(Normal::standard(), [STEPS, paths])?;
         for k in 0..STEPS as isize {
             state = device.update(state, &normal.index(0, k)?, walk)?.into_output();
         }

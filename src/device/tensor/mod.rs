@@ -12,6 +12,7 @@
 //! - `any.rs`: tensors and views whose element type is known at run time, `any_calls.rs` the calls that take them.
 //! - `make.rs`: new tensors. `show.rs`: printed. `close.rs`: compared. `operand.rs`: as operands of
 //!   an [`Op`](crate::Op). `in_flight.rs`: those that are still computed, as operands of calls.
+//!   `tuples.rs`: several, as the output of one dispatch.
 //!
 //! It stands beside the buffers and below the libraries, so that each front can take tensors.
 

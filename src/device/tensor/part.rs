@@ -70,6 +70,23 @@ impl<T: Element> Part<T> {
         (buffer.offset, buffer.len) = (buffer.offset + first, len);
         (buffer, self.layout.moved_down(first), Whole { window, layout })
     }
+
+    /// Submits an operation that writes the part, or returns the tensor with the error of its operands.
+    #[cfg(any(feature = "sparse", feature = "rng"))]
+    pub(crate) fn submit<R, V>(
+        self,
+        (op, library): (&'static str, &'static str),
+        operands: Result<R>,
+        submit: impl FnOnce(R, DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>, V>,
+    ) -> Submitted<Tensor<T>, V> {
+        match operands {
+            Ok(operands) => {
+                let (buffer, _, whole) = self.operand();
+                whole.submitted(submit(operands, buffer))
+            }
+            Err(error) => Err(Rejected::new(error.in_op(op, library), (self.tensor,))),
+        }
+    }
 }
 
 impl Whole {
@@ -79,7 +96,7 @@ impl Whole {
     }
 
     /// A submission that writes the window, as one that writes the tensor.
-    pub(crate) fn submitted<T: Element>(self, submitted: Submitted<DeviceBuffer<T>>) -> Submitted<Tensor<T>> {
+    pub(crate) fn submitted<T: Element, V>(self, submitted: Submitted<DeviceBuffer<T>, V>) -> Submitted<Tensor<T>, V> {
         match submitted {
             Ok(pending) => Ok(pending
                 .retype(|(buffer,)| Ok::<_, Infallible>((self.tensor(buffer),)))

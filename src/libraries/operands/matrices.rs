@@ -37,7 +37,7 @@ impl Matrices {
             // Every axis goes on where the one after it ends.
             match stride {
                 None => stride = Some(*step),
-                Some(one) if isize::checked_mul(one, count as isize) == Some(*step) => {}
+                Some(one) if layout.is_empty() || isize::checked_mul(one, count as isize) == Some(*step) => {}
                 Some(_) => return refused("its matrices are not at even distances"),
             }
             // No overflow: the layout has counted its elements.
@@ -75,7 +75,7 @@ impl Matrices {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the columns are not contiguous.
-    #[cfg(feature = "solver")]
+    #[cfg(any(feature = "solver", feature = "sparse"))]
     pub(crate) fn columns(&self, name: &'static str) -> Result<usize> {
         self.by_columns.ok_or_else(|| {
             let what = format!("the columns of its {} x {} matrices are not contiguous", self.rows, self.cols);
@@ -134,6 +134,7 @@ mod tests {
         assert_eq!((matrices(&batch).count, matrices(&batch).stride), (6, 20));
         let shared = x.broadcast([6, 3, 4, 5]).unwrap();
         assert!(Matrices::from_layout("x", &shared).is_err(), "0 0 0 .. 1 1 1 are not at even distances");
+        assert_eq!(matrices(&rows(&[2, 0, 4, 5])).count, 0, "without elements no distance matters");
         let one = rows(&[4, 5]).broadcast([6, 7, 4, 5]).unwrap();
         assert_eq!((matrices(&one).count, matrices(&one).stride), (42, 0));
     }

@@ -12,6 +12,7 @@ use crate::core::dispatch::PendingDispatch;
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Part, Tensor, WritableTensor};
 use crate::engines::op::Op;
 use std::ops::RangeBounds;
 
@@ -35,8 +36,7 @@ impl Device {
     /// use windlass::{Device, rng::Stream};
     /// let device = Device::host()?;
     /// // Three points of two dimensions: all of the first dimension first.
-    /// let points = device.rng_of(Stream::sobol(2).at(1)).uniform::<f64>(6)?.into_output();
-    /// let points = device.download(&points)?.await_result()?;
+    /// let points = device.to_vec(&device.rng_of(Stream::sobol(2).at(1)).uniform::<f64>([2, 3])?)?;
     /// let rounded: Vec<f64> = points.iter().map(|x| (x * 1000.0).round() / 1000.0).collect();
     /// assert_eq!(rounded, [0.5, 0.75, 0.25, 0.5, 0.25, 0.75]);
     /// # Ok(()) }
@@ -47,7 +47,7 @@ impl Device {
 }
 
 /// The result of a draw: the work in flight.
-type Drawn<T> = Result<PendingDispatch<DeviceBuffer<T>>>;
+type Drawn<T> = Result<PendingDispatch<Tensor<T>>>;
 
 impl Rng {
     /// The stream, with its position: plain data that can be stored and used again.
@@ -76,35 +76,38 @@ impl Rng {
         Ok(all)
     }
 
-    /// Fills a buffer, or its window, with numbers from a distribution, and moves the stream on.
+    /// Fills a tensor, a part of one or a buffer with numbers from a distribution, the last axis fastest, and moves the stream on.
+    /// What is filled must lie in that order, without gaps.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a parameter of the distribution (the error names it), a length that is not a
+    /// [`Error::InvalidArgument`] for a tensor that is not row-major without gaps ([`draw`](Self::draw) makes one that is), a
+    /// parameter of the distribution (the error names it), a length that is not a
     /// whole number of quasi-random points, or a position past the stream's end; [`Error::Unsupported`] for numbers
-    /// that the generator does not support; a stale or foreign buffer. The buffer comes back, and the stream does not
+    /// that the generator does not support; a stale or foreign buffer. The tensor comes back, and the stream does not
     /// move.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::{Device, rng::Between};
     /// let device = Device::host()?;
-    /// let dice = device.rng(7).fill(Between::new(1..=6), device.uninit::<u8>(1000)?)?.into_output();
-    /// assert!(device.download(&dice)?.await_result()?.iter().all(|n| (1..=6).contains(n)));
+    /// let dice = device.tensor([3, 100], [0u8; 300])?;
+    /// let dice = device.rng(7).fill(Between::new(1..=6), dice.part(|all| all.index(0, 1))?)?.into_output();
+    /// assert!(device.to_vec(dice.index(0, 1)?)?.iter().all(|n| (1..=6).contains(n)));
+    /// assert_eq!(device.to_vec(dice.index(0, 2)?)?, [0; 100]);
     /// # Ok(()) }
     /// ```
-    pub fn fill<T: Random>(&mut self, of: impl Distribution<T>, out: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
-        let mut stream = self.stream.clone();
-        let made = Draw::new(&stream, &of, None, out.len());
-        let op = match made.and_then(|(op, layout, first)| stream.pass(layout, first, out.len() as u64).map(|()| op)) {
-            Ok(op) => op,
-            Err(error) => return self.refuse_of(&of, error, out),
-        };
+    pub fn fill<T: Random>(&mut self, of: impl Distribution<T>, out: impl WritableTensor<T>) -> Submitted<Tensor<T>> {
+        let (mut stream, out) = (self.stream.clone(), out.into());
+        let op = count(&out).and_then(|n| {
+            let (op, layout, first) = Draw::new(&stream, &of, None, n)?;
+            stream.pass(layout, first, n as u64).map(|()| op)
+        });
         let pending = self.submit(op, out)?;
         self.stream = stream;
         Ok(pending)
     }
 
-    /// Fills a buffer with numbers from a distribution, beginning with number `first`, and does not move the stream.
+    /// As [`fill`](Self::fill), beginning with number `first`, and does not move the stream.
     /// `first` counts numbers of this distribution, or points of a quasi-random sequence.
     ///
     /// # Errors
@@ -115,25 +118,30 @@ impl Rng {
     /// use windlass::{Device, rng::Normal};
     /// let device = Device::host()?;
     /// let rng = device.rng(7);
-    /// let all = rng.fill_from(0, Normal::standard(), device.uninit::<f32>(100)?)?.into_output();
-    /// let end = rng.fill_from(60, Normal::standard(), device.uninit::<f32>(40)?)?.into_output();
-    /// assert_eq!(device.download(&all)?.await_result()?[60..], device.download(&end)?.await_result()?);
+    /// let all = rng.fill_from(0, Normal::standard(), device.uninit_tensor::<f32>([10, 10])?)?.into_output();
+    /// let end = rng.fill_from(60, Normal::standard(), device.uninit_tensor::<f32>([4, 10])?)?.into_output();
+    /// assert_eq!(device.to_vec(&all)?[60..], device.to_vec(&end)?);
     /// # Ok(()) }
     /// ```
     pub fn fill_from<T: Random>(
         &self,
         first: u64,
         of: impl Distribution<T>,
-        out: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        match Draw::new(&self.stream, &of, Some(first), out.len()) {
-            Ok((op, ..)) => self.submit(op, out),
-            Err(error) => self.refuse_of(&of, error, out),
-        }
+        out: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        let out = out.into();
+        let op = count(&out).and_then(|n| Ok(Draw::new(&self.stream, &of, Some(first), n)?.0));
+        self.submit(op, out)
+    }
+
+    /// Submits a draw, or returns the tensor.
+    fn submit<T: Random, D: Distribution<T>>(&self, op: Result<Draw<T, D>>, out: Part<T>) -> Submitted<Tensor<T>> {
+        let site = (Draw::<T, D>::NAME, Draw::<T, D>::LIBRARY);
+        out.submit(site, op, |op, out| self.draw_into(op, out))
     }
 
     /// Submits a draw. A device other than the CPU also gets the directions of a quasi-random sequence.
-    fn submit<T: Random, D: Distribution<T>>(
+    fn draw_into<T: Random, D: Distribution<T>>(
         &self,
         op: Draw<T, D>,
         out: DeviceBuffer<T>,
@@ -170,29 +178,26 @@ impl Rng {
         self.device.dispatch(op, (None,), (out,))
     }
 
-    /// As [`refuse`](Self::refuse), where the distribution's type has no name.
-    #[cold]
-    fn refuse_of<T: Random, D: Distribution<T>>(
-        &self,
-        _: &D,
-        error: Error,
-        out: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        self.refuse::<T, D>(error, out)
-    }
-
     #[cold]
     fn refuse<T: Random, D: Distribution<T>>(&self, error: Error, out: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
         let error = error.in_op(Draw::<T, D>::NAME, Draw::<T, D>::LIBRARY);
         Err(Rejected::new(error, (out,)))
     }
 
-    /// A new buffer of `n` numbers from a distribution.
+    /// A new row-major tensor of numbers from a distribution, the last axis fastest.
     ///
     /// # Errors
-    /// As [`fill`](Self::fill); too little memory.
-    pub fn draw<T: Random>(&mut self, of: impl Distribution<T>, n: usize) -> Drawn<T> {
-        let out = self.device.uninit(n)?;
+    /// As [`fill`](Self::fill); [`Error::InvalidArgument`] for extents that no tensor can have; too little memory.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, rng::Normal};
+    /// let x = Device::host()?.rng(42).draw::<f32>(Normal::standard(), [100, 3])?.await_result()?;
+    /// assert_eq!(x.shape(), [100, 3]);
+    /// # Ok(()) }
+    /// ```
+    pub fn draw<T: Random>(&mut self, of: impl Distribution<T>, extents: impl AsRef<[usize]>) -> Drawn<T> {
+        let out = self.device.uninit_tensor(extents)?;
         Ok(self.fill(of, out)?)
     }
 
@@ -200,74 +205,74 @@ impl Rng {
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
-    pub fn bits<T: Random>(&mut self, n: usize) -> Drawn<T>
+    pub fn bits<T: Random>(&mut self, extents: impl AsRef<[usize]>) -> Drawn<T>
     where
         Bits: Distribution<T>,
     {
-        self.draw(Bits, n)
+        self.draw(Bits, extents)
     }
 
     /// Uniform numbers above 0 and up to 1, as in cuRAND; [`Uniform::below_one`] has the other convention.
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
-    pub fn uniform<T: Random>(&mut self, n: usize) -> Drawn<T>
+    pub fn uniform<T: Random>(&mut self, extents: impl AsRef<[usize]>) -> Drawn<T>
     where
         Uniform: Distribution<T>,
     {
-        self.draw(Uniform::above_zero(), n)
+        self.draw(Uniform::above_zero(), extents)
     }
 
     /// Integers in a range, without bias (Lemire's method): `choice` with replacement.
     ///
     /// # Errors
     /// As [`draw`](Self::draw); an empty range.
-    pub fn integers<T: Random + Limits>(&mut self, range: impl RangeBounds<T>, n: usize) -> Drawn<T>
+    pub fn integers<T: Random + Limits>(&mut self, range: impl RangeBounds<T>, extents: impl AsRef<[usize]>) -> Drawn<T>
     where
         Between<T>: Distribution<T>,
     {
-        self.draw(Between::new(range), n)
+        self.draw(Between::new(range), extents)
     }
 
     /// Standard normal numbers; see [`Normal`] for other means and deviations.
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
-    pub fn normal<T: Random>(&mut self, n: usize) -> Drawn<T>
+    pub fn normal<T: Random>(&mut self, extents: impl AsRef<[usize]>) -> Drawn<T>
     where
         Normal: Distribution<T>,
     {
-        self.draw(Normal::standard(), n)
+        self.draw(Normal::standard(), extents)
     }
 
     /// Numbers whose logarithms are normal, of this mean and standard deviation.
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
-    pub fn log_normal<T: Random>(&mut self, mean: f64, deviation: f64, n: usize) -> Drawn<T>
+    pub fn log_normal<T: Random>(&mut self, mean: f64, deviation: f64, extents: impl AsRef<[usize]>) -> Drawn<T>
     where
         LogNormal: Distribution<T>,
     {
-        self.draw(LogNormal::new(mean, deviation), n)
+        self.draw(LogNormal::new(mean, deviation), extents)
     }
 
     /// Exponentially distributed numbers with this mean.
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
-    pub fn exponential<T: Random>(&mut self, mean: f64, n: usize) -> Drawn<T>
+    pub fn exponential<T: Random>(&mut self, mean: f64, extents: impl AsRef<[usize]>) -> Drawn<T>
     where
         Exponential: Distribution<T>,
     {
-        self.draw(Exponential::new(mean), n)
+        self.draw(Exponential::new(mean), extents)
     }
 
     /// 1 with probability `p`, else 0.
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
-    pub fn bernoulli(&mut self, p: f64, n: usize) -> Drawn<u8> {
-        self.draw(Bernoulli::new(p), n)
+    pub fn bernoulli(&mut self, p: f64, extents: impl AsRef<[usize]>) -> Drawn<u8> {
+        self.draw(Bernoulli::new(p), extents)
     }
 
     /// Numbers of events with mean `lambda` (from 0 to 2^30): below a mean of 10 by search in the distribution function,
@@ -275,8 +280,8 @@ impl Rng {
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
-    pub fn poisson(&mut self, lambda: f64, n: usize) -> Drawn<u32> {
-        self.draw(Poisson::new(lambda), n)
+    pub fn poisson(&mut self, lambda: f64, extents: impl AsRef<[usize]>) -> Drawn<u32> {
+        self.draw(Poisson::new(lambda), extents)
     }
 
     /// Numbers of successes in `trials` trials with probability `p`: below a mean of 10 by search, else by Hoermann's
@@ -284,7 +289,17 @@ impl Rng {
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
-    pub fn binomial(&mut self, trials: u32, p: f64, n: usize) -> Drawn<u32> {
-        self.draw(Binomial::new(trials, p), n)
+    pub fn binomial(&mut self, trials: u32, p: f64, extents: impl AsRef<[usize]>) -> Drawn<u32> {
+        self.draw(Binomial::new(trials, p), extents)
     }
+}
+
+/// How many numbers fill a tensor, which must be row-major without gaps.
+fn count<T: Random>(out: &Part<T>) -> Result<usize> {
+    let layout = out.layout();
+    if layout.is_row_major() {
+        return Ok(layout.len());
+    }
+    let what = "is not row-major without gaps; `contiguous` makes a copy that is, and `assign` puts it back";
+    Err(Error::invalid("out", format!("{layout:?} {what}")))
 }

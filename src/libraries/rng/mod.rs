@@ -1,7 +1,7 @@
 //! Random numbers: streams that are values, with the same bits on every engine.
 //!
 //! A [`Stream`] is a generator, a seed and a position. [`Rng`] (`device.rng(seed)`) draws from one: each call fills a
-//! buffer on the device and moves the position on at submission. A stream has no state on the device, so a rebuilt
+//! tensor on the device and moves the position on at submission. A stream has no state on the device, so a rebuilt
 //! device continues where it was. [`Rng::fill_from`] draws at a position that the caller gives.
 //!
 //! ```
@@ -9,9 +9,9 @@
 //! use windlass::Device;
 //! let device = Device::best()?;
 //! let mut rng = device.rng(42);
-//! let x = rng.normal::<f32>(1000)?.into_output();
-//! let y = rng.normal::<f32>(1000)?.into_output(); // the next thousand
-//! assert_ne!(device.download(&x)?.await_result()?, device.download(&y)?.await_result()?);
+//! let x = rng.normal::<f32>([10, 100])?;
+//! let y = rng.normal::<f32>([10, 100])?; // the next thousand
+//! assert_ne!(device.to_vec(&x)?, device.to_vec(&y)?);
 //! # Ok(()) }
 //! ```
 //!

@@ -9,6 +9,7 @@ use crate::core::buffer::DeviceBuffer;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans, Wire};
+use crate::device::tensor::{Part, Tensor};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Slices, SlicesMut};
 use serde::{Deserialize, Serialize};
@@ -101,13 +102,12 @@ impl Rng {
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::Device;
     /// let device = Device::host()?;
-    /// let order = device.rng(1).permutation(10)?.into_output();
-    /// let mut order = device.download(&order)?.await_result()?;
+    /// let mut order = device.to_vec(&device.rng(1).permutation(10)?)?;
     /// order.sort();
     /// assert_eq!(order, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     /// # Ok(()) }
     /// ```
-    pub fn permutation(&mut self, n: usize) -> Result<PendingDispatch<DeviceBuffer<u32>>> {
+    pub fn permutation(&mut self, n: usize) -> Result<PendingDispatch<Tensor<u32>>> {
         self.choice(n as u64, n)
     }
 
@@ -117,7 +117,7 @@ impl Rng {
     /// # Errors
     /// [`Error::InvalidArgument`] for a `count` above `n`, or an `n` above 2^32; [`Error::Unsupported`] for a
     /// quasi-random sequence; too little memory.
-    pub fn choice(&mut self, n: u64, count: usize) -> Result<PendingDispatch<DeviceBuffer<u32>>> {
+    pub fn choice(&mut self, n: u64, count: usize) -> Result<PendingDispatch<Tensor<u32>>> {
         let name = |error: Error| error.in_op(Permute::NAME, Permute::LIBRARY);
         // The key is one 64-bit number of the stream.
         let (draw, layout, first) = Draw::<u64, Bits>::new(self.stream(), &Bits, None, 1).map_err(name)?;
@@ -128,8 +128,8 @@ impl Rng {
         let key = key(&draw).map_err(name)?;
         let mut stream = self.stream().clone();
         stream.pass(layout, first, 1).map_err(name)?;
-        let out = self.device().uninit(count)?;
-        let pending = self.device().dispatch(Permute { key, n, len: count }, (), (out,))?;
+        let (out, _, whole) = Part::from(self.device().uninit(count)?).operand();
+        let pending = whole.submitted(self.device().dispatch(Permute { key, n, len: count }, (), (out,)))?;
         *self.stream_mut() = stream;
         Ok(pending)
     }

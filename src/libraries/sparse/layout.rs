@@ -6,7 +6,6 @@ use super::element::SparseIndex;
 use super::host::{self, Rows, spmm::Steps, transpose::Owned};
 use crate::core::error::{Error, Result};
 #[cfg(feature = "host")]
-#[cfg(feature = "host")]
 use crate::core::room::{OrUnwind, filled};
 use crate::libraries::flags::Order;
 use serde::{Deserialize, Serialize};
@@ -227,76 +226,5 @@ pub(super) fn operation<T: crate::core::element::Element>(trans: crate::librarie
         crate::libraries::flags::Transpose::No => 0,
         crate::libraries::flags::Transpose::Conjugate if T::DTYPE.is_complex() => 2,
         crate::libraries::flags::Transpose::Yes | crate::libraries::flags::Transpose::Conjugate => TRANSPOSED,
-    }
-}
-
-/// The layout of a dense matrix in a buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct DenseAt {
-    pub(super) rows: usize,
-    pub(super) cols: usize,
-    pub(super) ld: usize,
-    pub(super) order: Order,
-}
-
-impl DenseAt {
-    /// The leading dimension is the smallest possible one unless `ld` is given.
-    pub(super) fn new(rows: usize, cols: usize, ld: Option<usize>, order: Order) -> Self {
-        let least = match order {
-            Order::Column => rows,
-            Order::Row => cols,
-        };
-        DenseAt { rows, cols, ld: ld.unwrap_or(least.max(1)), order }
-    }
-
-    /// The length of a line (a column, or a row in row-major order), and the number of lines.
-    pub(super) fn lines(&self) -> (usize, usize) {
-        match self.order {
-            Order::Column => (self.rows, self.cols),
-            Order::Row => (self.cols, self.rows),
-        }
-    }
-
-    /// Checks that the matrix lies inside a buffer of `len` elements.
-    pub(super) fn check(&self, name: &'static str, ld_name: &'static str, len: usize) -> Result<()> {
-        let DenseAt { rows, cols, ld, .. } = *self;
-        let (line, count) = self.lines();
-        if ld < line.max(1) {
-            return Err(Error::invalid(ld_name, format!("{ld} is less than {line}, or than 1")));
-        }
-        let need = match (line, count) {
-            (0, _) | (_, 0) => Some(0),
-            _ => ld.checked_mul(count - 1).and_then(|before| before.checked_add(line)),
-        };
-        match need {
-            Some(need) if need <= len => Ok(()),
-            Some(need) => Err(Error::invalid(
-                name,
-                format!(
-                    "{len} elements do not hold a {rows} x {cols} matrix with {ld_name} = {ld}, which spans {need}"
-                ),
-            )),
-            None => Err(Error::invalid(name, format!("a {rows} x {cols} matrix with {ld_name} = {ld} overflows"))),
-        }
-    }
-
-    /// Whether the matrix has no gaps and occupies all of a buffer of `len` elements.
-    pub(super) fn fills(&self, len: usize) -> bool {
-        let (line, count) = self.lines();
-        (self.ld == line || count <= 1) && line.checked_mul(count) == Some(len)
-    }
-
-    /// The distances between rows and between columns.
-    #[cfg(feature = "cuda")]
-    pub(super) fn strides(&self) -> (usize, usize) {
-        match self.order {
-            Order::Column => (1, self.ld),
-            Order::Row => (self.ld, 1),
-        }
-    }
-
-    #[cfg(feature = "host")]
-    pub(super) fn steps(&self) -> Steps {
-        steps(self.order, self.ld)
     }
 }

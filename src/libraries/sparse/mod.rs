@@ -6,8 +6,8 @@
 //! let device = Device::host()?;
 //! let sparse = device.sparse();
 //! let a = sparse.upload_csr(2, 3, &[0, 2, 3], &[0, 2, 1], &[1.0f64, 2.0, 3.0])?; // [1 0 2; 0 3 0]
-//! let x = device.upload([1.0f64, 10.0, 100.0])?.into_output();
-//! let y = sparse.spmv(Spmv::new(), &a, &x, device.uninit(2)?)?.await_result()?;
+//! let x = device.tensor([3], [1.0f64, 10.0, 100.0])?;
+//! let y = sparse.spmv(Spmv::new(), &a, &x, device.uninit_tensor([2])?)?.await_result()?;
 //! assert_eq!(device.download(&y)?.await_result()?, [201.0, 30.0]);
 //! # Ok(()) }
 //! ```
@@ -18,6 +18,9 @@
 //!   holds read handles: a clone costs nothing, and the arrays cannot change. [`with_values`](Compressed::with_values)
 //!   combines the same structure with other values and does not validate it again. The [`Csc`] arrays of a matrix are
 //!   the [`Csr`] arrays of its transpose, so [`transposed`](Compressed::transposed) copies nothing.
+//! - **Dense operands** are tensors: vectors of one axis whose elements are neighbours, matrices of two axes in either order, with
+//!   any distance between their rows (or columns). A buffer is a vector. A transposed operand is a transposed view. No call copies:
+//!   what it cannot read is refused, and [`Device::contiguous`](crate::Device::contiguous) makes a copy that it can.
 //! - **Indices** are i32 by default, or i64. Offsets and indices have the same type.
 //! - **Elements** are f32, f64, `Complex` of both, f16 and bf16. Halves accumulate in f32, take their scalars as f32 and
 //!   round once.
@@ -37,7 +40,8 @@
 // |---|---|
 // | `routine` | what all operations share: the trait of a routine, and the `Op` made from it |
 // | `element` | the types of values and of indices |
-// | `layout` | how a matrix is stored, as plain data; dense matrices in buffers |
+// | `layout` | how a matrix is stored, as plain data |
+// | `operands` | dense operands: tensors as vectors and matrices |
 // | `formats` | the formats and their validation |
 // | `products` | products with dense vectors and matrices, sampled products (`sddmm`), products of sparse matrices |
 // | `convert` | conversions between formats, to and from dense |
@@ -63,13 +67,13 @@ mod made;
 mod market;
 #[cfg(feature = "cuda")]
 pub(super) mod native;
+mod operands;
 mod products;
 mod routine;
 mod solvers;
 mod solves;
 
-pub use convert::Dense;
-pub use direct::{Analysis, Direct, LeastSquares, SparseCholesky};
+pub use direct::{Analysis, Direct, SparseCholesky};
 #[doc(hidden)]
 pub use element::{Codes, Number};
 pub use element::{SolveElement, SparseElement, SparseIndex};
@@ -79,7 +83,7 @@ pub use formats::{Blocks, Bsr, ByColumns, ByRows, Compressed, Coo, Csc, Csr, Maj
 pub use market::{CooBuilder, MarketProgress, read_market};
 pub use products::{Sddmm, Spmm, Spmv};
 pub use solvers::{Iteration, IterationProgress, IterativeSolution, Preconditioner, Unsolved};
-pub use solves::{Gtsv, SparseTriangular, Spsm};
+pub use solves::SparseTriangular;
 
 use crate::device::Device;
 

@@ -8,9 +8,7 @@
 pub(super) mod blas;
 #[cfg(feature = "blaslt")]
 mod blaslt;
-#[cfg(feature = "rng")]
+#[cfg(all(feature = "rng", feature = "expressions"))]
 mod random;
 #[cfg(feature = "solver")]
 mod solver;
-#[cfg(feature = "sparse")]
-mod sparse;

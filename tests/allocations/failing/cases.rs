@@ -9,7 +9,7 @@ use windlass::rng::{Generator, Normal, Poisson, Stream};
 use windlass::solver::{
     Eigenvectors, EighMethod, EighSpec, Jacobi, Matrix, Randomized, Refine, Structure, SvdMethod, Symmetry, Vectors,
 };
-use windlass::sparse::{CooBuilder, Csr, Direct, Gtsv, Spmm, Spmv};
+use windlass::sparse::{CooBuilder, Csr, Direct, Spmm, Spmv};
 use windlass::tensor::Layout;
 use windlass::{Complex, Device, DeviceBuffer, Diag, Gemm, Matmul, Side, Tensor, Transpose, Uplo, f16};
 
@@ -54,6 +54,11 @@ fn sparse(d: &Device) -> Csr<f64, i32> {
         }
     }
     a.build_csr(&d.sparse()).unwrap()
+}
+
+/// A dense matrix of as many rows.
+fn columns(d: &Device, count: usize) -> Tensor<f64> {
+    real(d, 300 * count).with_layout(Layout::columns(300, count)).unwrap()
 }
 
 pub(super) fn of_blas() -> Vec<Case> {
@@ -223,9 +228,11 @@ pub(super) fn of_sparse() -> Vec<Case> {
     case!(all, "spmv", |d| { let (a, x, y) = (sparse(d), real(d, 300), real(d, 300)); } d.sparse().spmv(Spmv::new(), &a, &x, y));
     case!(all, "spmv, transposed", |d| { let (a, x, y) = (sparse(d), real(d, 300), real(d, 300)); }
         d.sparse().spmv(Spmv::new().trans(Transpose::Yes), &a, &x, y));
-    case!(all, "spmm", |d| { let (a, x, y) = (sparse(d), real(d, 1500), real(d, 1500)); } d.sparse().spmm(Spmm::new(5), &a, &x, y));
-    case!(all, "spmm, transposed", |d| { let (a, x, y) = (sparse(d), real(d, 1500), real(d, 1500)); }
-        d.sparse().spmm(Spmm::new(5).trans_a(Transpose::Yes).row_major(), &a, &x, y));
+    case!(all, "spmm", |d| { let (a, x, y) = (sparse(d), columns(d, 5), columns(d, 5)); } d.sparse().spmm(Spmm::new(), &a, &x, y));
+    case!(all, "spmm, transposed", |d| {
+            let (a, x) = (sparse(d), d.tensor([300, 5], numbers(1500)).unwrap());
+            let y = d.tensor([300, 5], numbers(1500)).unwrap();
+        } d.sparse().spmm(Spmm::new().trans_a(Transpose::Yes), &a, &x, y));
     case!(all, "spgemm", |d| { let a = sparse(d); } Whole(d.sparse().spgemm(1.0, &a, &a)));
     case!(all, "add", |d| { let (a, b) = (sparse(d), sparse(d)); } Whole(d.sparse().add(1.0, &a, 2.0, &b)));
     case!(all, "transpose", |d| { let a = sparse(d); } Whole(d.sparse().transpose(&a)));
@@ -243,15 +250,15 @@ pub(super) fn of_sparse() -> Vec<Case> {
             let analysis = d.sparse().analyse(Direct::Cholesky(Uplo::Lower), &a).unwrap();
         } Whole(d.sparse().cholesky(&analysis, &a)));
     case!(all, "cholesky, solve", |d| {
-            let (a, b) = (sparse(d), real(d, 900));
+            let (a, b) = (sparse(d), columns(d, 3));
             let analysis = d.sparse().analyse(Direct::Cholesky(Uplo::Lower), &a).unwrap();
             let factor = d.sparse().cholesky(&analysis, &a).unwrap();
-        } factor.solve(&d.sparse(), 3, b));
+        } factor.solve(&d.sparse(), b));
     case!(all, "solve_qr", |d| {
-            let (a, b, x) = (sparse(d), real(d, 900), real(d, 900));
+            let (a, b, x) = (sparse(d), columns(d, 3), columns(d, 3));
             let analysis = d.sparse().analyse(Direct::Qr, &a).unwrap();
-        } d.sparse().solve_qr(&analysis, &a, 3, &b, x));
+        } d.sparse().solve_qr(&analysis, &a, &b, x));
     case!(all, "gtsv", |d| { let (l, m, u, b) = (real(d, 300), real(d, 300), real(d, 300), real(d, 300)); }
-        d.sparse().gtsv(Gtsv::new(300), &l, &m, &u, b));
+        d.sparse().gtsv(&l, &m, &u, b));
     all
 }

@@ -13,7 +13,7 @@ impl Case {
     fn dropped(mut self, probability: f64, seed: u64) -> Self {
         let [batch, heads, _, queries, keys, ..] = self.sizes;
         let (device, n) = (Device::host().unwrap(), batch * heads * queries * keys);
-        let drawn = device.rng(seed).uniform::<f32>(n).unwrap().into_output();
+        let drawn = device.rng(seed).uniform::<f32>([n]).unwrap().into_output();
         let drawn = device.download(&drawn).unwrap().await_result().unwrap();
         let kept = drawn.iter().map(|x| *x > probability as f32).collect();
         self.dropout = Some(Dropout { probability, seed, kept });

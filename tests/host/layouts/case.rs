@@ -22,8 +22,8 @@ pub(super) struct Case {
 /// The sizes by their letters; `h` is half a spectrum of `k`.
 const SIZES: [(char, usize); 5] = [('m', 3), ('n', 4), ('k', 5), ('b', 2), ('h', 3)];
 
-/// cuDNN has no attention of f64.
-const ON_THE_CPU: [&str; 1] = ["attend"];
+/// cuDNN has no attention of f64, and there are no direct solvers of sparse systems on a GPU.
+const ON_THE_CPU: [&str; 3] = ["attend", "cholesky and solve", "solve_qr"];
 
 /// Small whole numbers.
 pub(super) fn small(indices: &[usize]) -> f64 {

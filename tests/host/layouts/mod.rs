@@ -16,6 +16,7 @@ mod case;
 mod fft;
 mod laid;
 mod nets;
+mod rng;
 mod solver;
 mod sparse;
 
@@ -44,8 +45,13 @@ fn transforms() {
 }
 
 #[test]
-fn products_of_sparse_matrices() {
+fn sparse_matrices_and_vectors() {
     case::walk(sparse::CASES);
+}
+
+#[test]
+fn draws() {
+    case::walk(rng::CASES);
 }
 
 #[test]

@@ -119,14 +119,14 @@ fn transforms_sparse_products_and_random_numbers() {
             Ok(d.fft().c2r(&FftSpec::new(), &spectrum, y)?.into_buffer())
         });
         alike(&device, "random numbers", a.clone(), vec![0f64; n], |d, _, y| {
-            let noise = d.rng(7).fill_from(0, Normal::standard(), d.uninit::<f64>(n)?)?.into_output();
+            let noise = d.rng(7).fill_from(0, Normal::standard(), d.uninit::<f64>(n)?)?.into_buffer();
             Ok(d.blas().axpy(2.0, &noise, y)?.into_output())
         });
         let offsets: Vec<i32> = (0..=n as i32).collect();
         let indices: Vec<i32> = (0..n as i32).rev().collect();
         let matrix = device.sparse().upload_csr(n, n, &offsets, &indices, &a).unwrap();
         alike(&device, "a sparse product", a.clone(), vec![1f64; n], |d, a, y| {
-            Ok(d.sparse().spmv(Spmv::new().beta(0.5), &matrix, a, y)?.into_output())
+            Ok(d.sparse().spmv(Spmv::new().beta(0.5), &matrix, a, y)?.into_buffer())
         });
     }
 }

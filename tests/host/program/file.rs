@@ -256,7 +256,7 @@ fn operations_with_plans_and_lists_of_operands_are_loaded() {
         let n = n as usize;
         let matrix = device.sparse().upload_csr(n, n, &offsets, &indices, &values).unwrap();
         let record = |r: &Device, x: &GpuRef<f64>, y: DeviceBuffer<f64>| -> Result<DeviceBuffer<f64>> {
-            let t = r.sparse().spmv(Spmv::new(), &matrix, x, r.uninit(n)?)?.into_output();
+            let t = r.sparse().spmv(Spmv::new(), &matrix, x, r.uninit(n)?)?.into_buffer();
             let z = r.fft().rfft(&t, &[])?;
             let t = r.fft().c2r(&FftSpec::new(), &z, t)?.into_buffer();
             let y = r.blas().gemm(Gemm::new(4, 4, 4), &t, &t, y)?.into_output();

@@ -45,7 +45,7 @@ fn each_number_is_that_of_its_own_parameter() {
             }
             // The stream goes on behind them, as after one draw.
             let mut other = device.rng_of(stream.clone());
-            drop(other.poisson(1.0, 600).unwrap());
+            drop(other.poisson(1.0, [600]).unwrap());
             assert_eq!(rng.stream(), other.stream());
 
             let (p, trials) = binomials(630);

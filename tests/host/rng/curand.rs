@@ -117,7 +117,7 @@ fn scrambled_sequences_have_the_bits_of_curand_where_it_is_installed() {
     let scrambled = [Generator::ScrambledSobol32, Generator::ScrambledSobol64];
     for device in crate::common::devices() {
         for generator in scrambled {
-            let answer = device.rng_of(Stream::new(generator, 0)).uniform::<f32>(4);
+            let answer = device.rng_of(Stream::new(generator, 0)).uniform::<f32>([4]);
             if let Err(error) = answer {
                 assert!(matches!(error, windlass::Error::Unsupported { .. }), "{error}");
                 assert!(error.to_string().contains("libcurand"), "{error}");

@@ -18,7 +18,7 @@ fn drawn_in_turn<T: Random + Element>(
     what: &str,
 ) {
     let here = front.stream().clone();
-    let got = down(device, &front.draw::<T>(of, n).unwrap().into_output());
+    let got = down(device, &front.draw::<T>(of, [n]).unwrap().into_output());
     assert_same_bits(&got, &drawn::<T>(device, &here, of, n), &format!("{what}, {n} of {} at {here:?}", T::DTYPE));
 }
 

@@ -39,11 +39,11 @@ fn threads_of_the_caller_draw_from_streams_of_their_own() {
     for device in having(&Stream::new(Generator::Philox, 1)) {
         let rngs = || device.rng(3).split(6).unwrap();
         let want: Vec<Vec<f32>> =
-            rngs().iter_mut().map(|rng| down(&device, &rng.normal::<f32>(1000).unwrap().into_output())).collect();
+            rngs().iter_mut().map(|rng| down(&device, &rng.normal::<f32>([1000]).unwrap().into_output())).collect();
         std::thread::scope(|scope| {
             for (mut rng, want) in rngs().into_iter().zip(&want) {
                 scope.spawn(move || {
-                    let drawn = rng.normal::<f32>(1000).unwrap().into_output();
+                    let drawn = rng.normal::<f32>([1000]).unwrap().into_output();
                     let got = down(rng.device(), &drawn);
                     assert_eq!(got, *want);
                 });
@@ -58,11 +58,11 @@ fn a_stream_goes_on_after_a_rebuild() {
         for generator in [Generator::Philox, Generator::Xorwow, Generator::Mtgp32] {
             let whole = drawn::<u32>(&device, &Stream::new(generator, 5), Bits, 3000);
             let mut rng = device.rng_of(Stream::new(generator, 5));
-            let first = down(&device, &rng.bits::<u32>(1000).unwrap().into_output());
+            let first = down(&device, &rng.bits::<u32>([1000]).unwrap().into_output());
             let stale = device.uninit::<u32>(4).unwrap();
             device.rebuild(LONG).unwrap();
             assert!(matches!(rng.fill(Bits, stale).unwrap_err().error, Error::GpuRefStale { .. }));
-            let rest = down(&device, &rng.bits::<u32>(2000).unwrap().into_output());
+            let rest = down(&device, &rng.bits::<u32>([2000]).unwrap().into_output());
             assert_eq!([first, rest].concat(), whole, "{generator:?}");
         }
     }
@@ -71,15 +71,15 @@ fn a_stream_goes_on_after_a_rebuild() {
 #[test]
 fn a_failed_draw_fails_what_reads_it_and_is_healed_by_the_next() {
     let plain = host(2).open().unwrap();
-    let want = down(&plain, &plain.rng(8).uniform::<f32>(1000).unwrap().into_output());
+    let want = down(&plain, &plain.rng(8).uniform::<f32>([1000]).unwrap().into_output());
     // The first operation of the device fails.
     let device = host(2).fault_plan(FaultPlan::new().fail(0)).open().unwrap();
     let mut rng = device.rng(8);
     let before = rng.stream().clone();
-    let failed = rng.uniform::<f32>(1000).unwrap();
+    let failed = rng.uniform::<f32>([1000]).unwrap();
     assert!(failed.await_result().is_err());
     *rng.stream_mut() = before;
-    let again = rng.uniform::<f32>(1000).unwrap().into_output();
+    let again = rng.uniform::<f32>([1000]).unwrap().into_output();
     assert_eq!(down(&device, &again), want);
 }
 
@@ -88,7 +88,7 @@ fn a_draw_into_a_window_leaves_the_rest() {
     for device in having(&Stream::new(Generator::Philox, 1)) {
         let whole = device.zeros::<f32>(100).unwrap();
         let window = whole.narrow(10..60).unwrap();
-        let window = device.rng(1).fill(Uniform::above_zero(), window).unwrap().into_output();
+        let window = device.rng(1).fill(Uniform::above_zero(), window).unwrap().into_buffer();
         let x = down(&device, &window.widen());
         assert!(x[..10].iter().chain(&x[60..]).all(|x| *x == 0.0) && x[10..60].iter().all(|x| *x > 0.0));
     }

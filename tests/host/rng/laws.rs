@@ -10,8 +10,8 @@ fn continues<T: Random>(stream: &Stream, of: impl Distribution<T>, n: usize) {
         let all = drawn::<T>(&device, stream, of, n);
         for cut in [0, 1, n / 3, n - 1, n] {
             let mut rng = device.rng_of(stream.clone());
-            let one = rng.draw::<T>(of, cut).unwrap().into_output();
-            let two = rng.draw::<T>(of, n - cut).unwrap().into_output();
+            let one = rng.draw::<T>(of, [cut]).unwrap().into_output();
+            let two = rng.draw::<T>(of, [n - cut]).unwrap().into_output();
             let mut both = down(&device, &one);
             both.extend(down(&device, &two));
             assert_same_bits(&both, &all, &format!("{device:?} {stream:?} cut at {cut}"));
@@ -64,8 +64,8 @@ fn where_the_width_changes_no_word_is_used_twice() {
             let mut seen = std::collections::HashSet::new();
             let mut words = 0;
             for round in 0..4 {
-                let narrow = rng.bits::<u32>(n / 4 + round).unwrap().into_output();
-                let wide = rng.bits::<u64>(n / 8 + round).unwrap().into_output();
+                let narrow = rng.bits::<u32>([n / 4 + round]).unwrap().into_output();
+                let wide = rng.bits::<u64>([n / 8 + round]).unwrap().into_output();
                 seen.extend(down(&device, &narrow));
                 seen.extend(down(&device, &wide).iter().flat_map(|x| [*x as u32, (*x >> 32) as u32]));
                 words += n / 4 + round + 2 * (n / 8 + round);
@@ -86,10 +86,10 @@ fn draws_of_all_widths_continue_where_the_stream_stands() {
             let bits = |position: u64, n: usize| drawn::<u32>(&device, &stream.clone().at(position), Bits, n);
             // Kept states of three draws, at words n, 2 n and 2 n + 16.
             let mut rng = device.rng_of(stream.clone());
-            drop(rng.normal::<f32>(n).unwrap().into_output());
-            let narrow = rng.bits::<u32>(n).unwrap().into_output();
+            drop(rng.normal::<f32>([n]).unwrap().into_output());
+            let narrow = rng.bits::<u32>([n]).unwrap().into_output();
             assert_eq!(down(&device, &narrow), bits(n as u64, n), "{device:?} {generator:?}");
-            let wide = rng.bits::<u64>(8).unwrap().into_output();
+            let wide = rng.bits::<u64>([8]).unwrap().into_output();
             let at = rng.stream().position() - 16;
             let wide: Vec<u32> = down(&device, &wide).iter().flat_map(|x| [*x as u32, (*x >> 32) as u32]).collect();
             if generator != Generator::Philox {
@@ -151,14 +151,14 @@ fn children_have_different_seeds_as_far_as_seeds_count() {
 fn a_refused_draw_leaves_the_stream_where_it_stood() {
     for device in having(&Stream::new(Generator::Philox, 1)) {
         let mut rng = device.rng(1);
-        drop(rng.uniform::<f32>(10).unwrap());
+        drop(rng.uniform::<f32>([10]).unwrap());
         let before = rng.stream().clone();
-        assert!(rng.normal::<f32>(10).is_ok());
+        assert!(rng.normal::<f32>([10]).is_ok());
         assert_ne!(*rng.stream(), before);
         let before = rng.stream().clone();
         let refused = rng.fill(Normal::new(f64::NAN, 1.0), up(&device, [1.0f32, 2.0])).unwrap_err();
         assert_eq!(down(&device, &refused.back.unwrap().0), [1.0, 2.0]);
-        assert!(rng.integers::<i32>(3..3, 10).is_err());
+        assert!(rng.integers::<i32>(3..3, [10]).is_err());
         assert!(rng.choice(3, 4).is_err());
         assert_eq!(*rng.stream(), before);
     }
@@ -199,13 +199,13 @@ fn no_numbers_are_no_numbers() {
         let stream = Stream::new(generator, 1);
         for device in having(&stream) {
             let mut rng = device.rng_of(stream.clone());
-            for pending in [rng.bits::<u32>(0), rng.poisson(3.0, 0), rng.permutation(0), rng.choice(5, 0)] {
+            for pending in [rng.bits::<u32>([0]), rng.poisson(3.0, [0]), rng.permutation(0), rng.choice(5, 0)] {
                 assert!(down(&device, &pending.unwrap().await_result().unwrap()).is_empty());
             }
-            assert!(down(&device, &rng.normal::<f64>(0).unwrap().await_result().unwrap()).is_empty());
+            assert!(down(&device, &rng.normal::<f64>([0]).unwrap().await_result().unwrap()).is_empty());
         }
     }
     for device in having(&Stream::sobol(3)) {
-        assert!(down(&device, &device.rng_of(Stream::sobol(3)).uniform::<f32>(0).unwrap().into_output()).is_empty());
+        assert!(down(&device, &device.rng_of(Stream::sobol(3)).uniform::<f32>([0]).unwrap().into_output()).is_empty());
     }
 }

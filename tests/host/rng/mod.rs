@@ -26,13 +26,13 @@ const GENERATORS: [(Generator, usize); 5] = [
 
 /// `n` numbers of a stream from where it stands.
 fn drawn<T: Random>(device: &Device, stream: &Stream, of: impl Distribution<T>, n: usize) -> Vec<T> {
-    let out = device.rng_of(stream.clone()).draw::<T>(of, n).unwrap().into_output();
+    let out = device.rng_of(stream.clone()).draw::<T>(of, [n]).unwrap().into_output();
     down(device, &out)
 }
 
 /// The devices that have a stream's numbers: scrambled sequences want `libcurand`.
 fn having(stream: &Stream) -> Vec<Device> {
     let unable = |answer| matches!(answer, Err(Error::Unsupported { .. }));
-    let able = |device: &Device| !unable(device.rng_of(stream.clone()).uniform::<f32>(1));
+    let able = |device: &Device| !unable(device.rng_of(stream.clone()).uniform::<f32>([1]));
     devices().into_iter().filter(able).collect()
 }

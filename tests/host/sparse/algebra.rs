@@ -125,8 +125,8 @@ fn scale_of<T: Sample + SparseElement<Scalar: Sample>>() {
             let (rows, cols): (Vec<T>, Vec<T>) = (rng.samples(model.rows), rng.samples(model.cols));
             let (rows_up, cols_up) = (up(&device, &rows[..]), up(&device, &cols[..]));
             let (csr, csc) = (model.up_csr::<i32>(&device), model.up_csc::<i32>(&device));
-            let by_rows = sparse.scale(&csr, Some(rows_up.as_in()), None).unwrap();
-            let by_cols = sparse.scale(&csc, None, Some(cols_up.as_in())).unwrap();
+            let by_rows = sparse.scale(&csr, Some((&rows_up).into()), None).unwrap();
+            let by_cols = sparse.scale(&csc, None, Some((&cols_up).into())).unwrap();
             let (by_rows, by_cols) = (Model::down(&device, &by_rows, true), Model::down(&device, &by_cols, false));
             let mut sums = [vec![Exact::default(); model.rows], vec![Exact::default(); model.cols]];
             for ((i, j), x) in &model.entries {

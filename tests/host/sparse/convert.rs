@@ -1,9 +1,10 @@
 //! Formats into each other and back.
 
-use super::model::{Model, Place, shapes};
+use super::model::{Model, Place, lines, shapes};
 use crate::common::{Rng, Sample, assert_same_bits, devices, down, left_out, up};
 use crate::each_sparse;
-use windlass::sparse::{Csr, Dense, SparseElement, SparseMatrix};
+use windlass::sparse::{Csr, SparseElement, SparseMatrix};
+use windlass::tensor::Layout;
 use windlass::{Device, Order, f16};
 
 fn dense<T: Sample + SparseElement>(model: &Model<T>, order: Order, ld: usize, fill: T) -> Vec<T> {
@@ -29,8 +30,8 @@ fn check_dense<T: Sample + SparseElement, I: Place>(
         let line = if order == Order::Row { model.cols } else { model.rows };
         for ld in [line.max(1), line + 2] {
             let old = dense(&Model::new(model.rows, model.cols), order, ld, T::real(9.0));
-            let how = Dense::new(order).ld(ld);
-            let got = down(device, &device.sparse().to_dense(a, how, up(device, old)).unwrap().into_output());
+            let old = up(device, old).with_layout(lines(order, model.rows, model.cols, ld)).unwrap();
+            let got = down(device, &device.sparse().to_dense(a, old).unwrap().into_buffer());
             assert_same_bits(&got, &dense(model, order, ld, T::real(9.0)), what);
         }
     }
@@ -95,9 +96,8 @@ fn a_dense_matrix_becomes_the_entries_above_a_threshold() {
                 let line = if order == Order::Row { model.cols } else { model.rows };
                 let ld = line.max(1) + 1;
                 let data = up(&device, dense(&model, order, ld, 7.0));
-                let how = Dense::new(order).ld(ld);
-                let a: Csr<f64, i64> =
-                    device.sparse().from_dense(model.rows, model.cols, how, threshold, &data).unwrap();
+                let data = data.view(lines(order, model.rows, model.cols, ld)).unwrap();
+                let a: Csr<f64, i64> = device.sparse().from_dense(data, threshold).unwrap();
                 let mut want = model.clone();
                 want.entries.retain(|_, x| x.abs() > threshold);
                 want.assert_same(&Model::down(&device, &a, true), &format!("{name} above {threshold}, {order:?}"));
@@ -105,12 +105,13 @@ fn a_dense_matrix_becomes_the_entries_above_a_threshold() {
         }
         // No number counts, a negative zero does not.
         let odd = up(&device, [0.0f32, -0.0, f32::NAN, f32::INFINITY]);
-        let a: Csr<f32> = device.sparse().from_dense(1, 4, Dense::new(Order::Row), 1e30, &odd).unwrap();
+        let odd = odd.view(Layout::rows(1, 4)).unwrap();
+        let a: Csr<f32> = device.sparse().from_dense(&odd, 1e30).unwrap();
         assert_eq!(down(&device, a.indices()), [2, 3]);
-        let a: Csr<f32> = device.sparse().from_dense(1, 4, Dense::new(Order::Row), 0.0, &odd).unwrap();
+        let a: Csr<f32> = device.sparse().from_dense(&odd, 0.0).unwrap();
         assert_eq!(down(&device, a.indices()), [2, 3]);
         let halves = up(&device, [f16::from_f32(0.0), f16::from_f32(1.5)]);
-        let a: Csr<f16> = device.sparse().from_dense(2, 1, Dense::default(), 0.0, &halves).unwrap();
+        let a: Csr<f16> = device.sparse().from_dense(halves.view(Layout::columns(2, 1)).unwrap(), 0.0).unwrap();
         assert_eq!(down(&device, a.offsets()), [0, 0, 1]);
     }
 }

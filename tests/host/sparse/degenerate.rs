@@ -214,7 +214,9 @@ fn solved_means_solved_on_degenerate_systems() {
 fn back<T: SolveElement>(answer: Result<IterativeSolution<T>, Unsolved<T>>) -> (DeviceBuffer<T>, f64) {
     match answer {
         Ok(IterativeSolution { x, residual, .. })
-        | Err(Unsolved::NotConverged { x, residual, .. } | Unsolved::Broken { x, residual, .. }) => (x, residual),
+        | Err(Unsolved::NotConverged { x, residual, .. } | Unsolved::Broken { x, residual, .. }) => {
+            (x.into_buffer(), residual)
+        }
         Err(Unsolved::Failed { error, .. }) => panic!("{error}"),
     }
 }

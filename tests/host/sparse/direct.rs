@@ -6,7 +6,8 @@ use crate::common::degenerate::{degenerate_seeds, other_places};
 use crate::common::{Rng, Sample, devices, down, is_host, refused, up};
 use windlass::reference::Value;
 use windlass::sparse::{Direct, SolveElement, SparseElement};
-use windlass::{Complex, Device, Error, Uplo};
+use windlass::tensor::Layout;
+use windlass::{Complex, Device, Error, Tensor, Uplo};
 
 type C = Complex<f64>;
 
@@ -100,6 +101,39 @@ fn half<T: Sample + SparseElement + Value>(model: &Model<T>, uplo: Uplo) -> Mode
     half
 }
 
+/// Columns of right-hand sides, with gaps; a single one as a vector.
+fn columns_of<T: Sample>(device: &Device, rows: usize, b: &[T]) -> Tensor<T> {
+    if b.len() == rows {
+        return up(device, b).into();
+    }
+    up(device, b).with_layout(Layout::columns(rows, b.len() / rows.max(1))).unwrap()
+}
+
+#[test]
+fn right_sides_with_gaps_are_solved_and_the_gaps_stay() {
+    for device in devices().into_iter().filter(is_host) {
+        let (sparse, model) = (device.sparse(), poisson::<f64>(&[4, 3]));
+        let (n, ld) = (model.rows, model.rows + 3);
+        let a = model.up_csr::<i32>(&device);
+        let b: Vec<f64> = (0..2 * ld).map(|i| (i % 7) as f64 - 3.0).collect();
+        let two = Layout::columns(n, 2).ld(ld);
+        let factor = sparse.cholesky(&sparse.analyse(Direct::Cholesky(Uplo::Lower), &a).unwrap(), &a).unwrap();
+        let x = factor.solve(&sparse, up(&device, &b[..]).with_layout(two).unwrap()).unwrap().into_buffer();
+        let analysis = sparse.analyse(Direct::Qr, &a).unwrap();
+        let (on_b, room) = (up(&device, &b[..]), up(&device, vec![7.0; 2 * ld]).with_layout(two).unwrap());
+        let y = sparse.solve_qr(&analysis, &a, on_b.view(two).unwrap(), room).unwrap();
+        let (x, y) = (down(&device, &x), down(&device, &y.await_result().unwrap().into_buffer()));
+        for begin in [0, ld] {
+            assert_solved(&model, &x[begin..begin + n], &b[begin..begin + n], "cholesky");
+            assert_solved(&model, &y[begin..begin + n], &b[begin..begin + n], "qr");
+            assert_eq!(
+                (&x[begin + n..begin + ld], &y[begin + n..begin + ld]),
+                (&b[begin + n..begin + ld], &[7.0; 3][..])
+            );
+        }
+    }
+}
+
 #[test]
 fn positive_definite_systems_are_solved_from_one_triangle() {
     fn case<T: Sample + SolveElement + Value>() {
@@ -117,8 +151,8 @@ fn positive_definite_systems_are_solved_from_one_triangle() {
                 assert!(order.into_iter().eq(0..model.rows as i32), "{name}: an order of all columns");
                 for columns in [1, 3] {
                     let b: Vec<T> = (0..model.rows * columns).map(|_| T::sample(&mut rng)).collect();
-                    let x = factor.solve(&sparse, columns, up(&device, b.clone())).unwrap().await_result().unwrap();
-                    let x = down(&device, &x);
+                    let x = factor.solve(&sparse, columns_of(&device, model.rows, &b)).unwrap().await_result().unwrap();
+                    let x = down(&device, &x.into_buffer());
                     for (x, b) in x.chunks(model.rows.max(1)).zip(b.chunks(model.rows.max(1))) {
                         assert_solved(&model, x, b, name);
                     }
@@ -159,7 +193,7 @@ fn ten_thousand_points_are_solved_and_other_values_need_no_other_analysis() {
             (0..model.rows).for_each(|i| *other.entries.get_mut(&(i, i)).unwrap() += shift);
             let a = other.up_csr::<i64>(&device);
             let factor = sparse.cholesky(&analysis, &a).unwrap();
-            let x = factor.solve(&sparse, 1, up(&device, b.clone())).unwrap().await_result().unwrap();
+            let x = factor.solve(&sparse, up(&device, b.clone())).unwrap().await_result().unwrap();
             assert_solved(&other, &down(&device, &x), &b, "poisson 100 x 100");
         }
     }
@@ -204,8 +238,10 @@ fn systems_without_symmetry_are_solved_by_rotations() {
                 let analysis = sparse.analyse(Direct::Qr, &a).unwrap();
                 let n = model.rows;
                 let b: Vec<T> = (0..2 * n).map(|_| T::sample(&mut rng)).collect();
-                let (given, room) = (up(&device, b.clone()), device.uninit(2 * n).unwrap());
-                let x = sparse.solve_qr(&analysis, &a, 2, &given, room).unwrap().await_result().unwrap().x;
+                let (given, two) = (up(&device, b.clone()), Layout::columns(n, 2));
+                let room = device.uninit(2 * n).unwrap().with_layout(two).unwrap();
+                let x = sparse.solve_qr(&analysis, &a, given.view(two).unwrap(), room).unwrap();
+                let x = x.await_result().unwrap().into_buffer();
                 for (x, b) in down(&device, &x).chunks(n.max(1)).zip(b.chunks(n.max(1))) {
                     assert_solved(&model, x, b, name);
                 }
@@ -230,7 +266,7 @@ fn least_squares_leave_a_residual_that_is_orthogonal_to_the_columns() {
                 let analysis = sparse.analyse(Direct::Qr, &a).unwrap();
                 let b: Vec<T> = (0..m).map(|_| T::sample(&mut rng)).collect();
                 let (given, room) = (up(&device, b.clone()), device.uninit(n).unwrap());
-                let x = sparse.solve_qr(&analysis, &a, 1, &given, room).unwrap().await_result().unwrap().x;
+                let x = sparse.solve_qr(&analysis, &a, &given, room).unwrap().await_result().unwrap();
                 let x = down(&device, &x);
                 let (rest, norm) = rest(&model, &x, &b);
                 let mut dots = vec![C::default(); n];
@@ -252,7 +288,7 @@ fn columns_that_depend_on_others_are_told() {
             let a = model.up_csr::<i32>(&device);
             let analysis = sparse.analyse(Direct::Qr, &a).unwrap();
             let b = up(&device, vec![1.0; model.rows]);
-            sparse.solve_qr(&analysis, &a, 1, &b, device.uninit(model.cols).unwrap()).unwrap().await_result()
+            sparse.solve_qr(&analysis, &a, &b, device.uninit(model.cols).unwrap()).unwrap().await_result()
         };
         // Column 3 is empty; then two columns stand in one row alone.
         let mut empty = Model::<f64>::new(4, 4);
@@ -292,16 +328,26 @@ fn what_does_not_fit_is_refused_and_comes_back() {
         assert_eq!(refused(&sparse.cholesky(&two, &a).unwrap_err()).0, "analysis");
         assert_eq!(refused(&sparse.cholesky(&one, &other).unwrap_err()).0, "a");
         let factor = sparse.cholesky(&one, &a).unwrap();
-        let rejected = factor.solve(&sparse, 1, up(&device, vec![5.0; 4])).unwrap_err();
+        let rejected = factor.solve(&sparse, up(&device, vec![5.0; 4])).unwrap_err();
         assert_eq!(refused(&rejected.error).0, "b");
         assert_eq!(down(&device, &rejected.back.unwrap().0), [5.0; 4]);
         let b = up(&device, vec![1.0; 3]);
-        let wrong = |analysis, columns, x: usize| {
-            sparse.solve_qr(analysis, &a, columns, &b, device.uninit::<f64>(x).unwrap()).unwrap_err().error
-        };
-        assert_eq!(refused(&wrong(&one, 1, 3)).0, "analysis");
-        assert_eq!(refused(&wrong(&two, 1, 4)).0, "x");
-        assert_eq!(refused(&wrong(&two, 2, 6)).0, "b");
+        let wrong =
+            |analysis, x: usize| sparse.solve_qr(analysis, &a, &b, device.uninit::<f64>(x).unwrap()).unwrap_err().error;
+        assert_eq!(refused(&wrong(&one, 3)).0, "analysis");
+        assert_eq!(refused(&wrong(&two, 4)).0, "x");
+        let rows = device.zeros_tensor::<f64>([3, 2]).unwrap();
+        let rejected = sparse.solve_qr(&two, &a, &rows, device.uninit_tensor([3, 2]).unwrap()).unwrap_err();
+        let (name, reason) = refused(&rejected.error);
+        assert!(name == "b" && reason.contains("`contiguous_columns`"), "{reason}");
+        let rejected = factor.solve(&sparse, rejected.back.unwrap().0).unwrap_err();
+        assert!(refused(&rejected.error).1.contains("`contiguous_columns`"), "{rejected}");
+        let four = device.contiguous_columns(&device.zeros_tensor::<f64>([4, 2]).unwrap()).unwrap();
+        let (name, reason) = refused(&sparse.solve_qr(&two, &a, &four, rejected.back.unwrap().0).unwrap_err().error);
+        assert!(name == "x" && reason.contains("`contiguous_columns`"), "{reason}");
+        let x = device.contiguous_columns(&device.zeros_tensor::<f64>([3, 2]).unwrap()).unwrap();
+        let (name, reason) = refused(&sparse.solve_qr(&two, &a, &four, x).unwrap_err().error);
+        assert!(name == "b" && reason.contains("4 x 2") && reason.contains("3 x 2"), "{reason}");
     }
 }
 
@@ -336,10 +382,10 @@ fn an_analysis_serves_its_own_structure_alone() {
         let b = up(&device, [1.0, 2.0, 3.0]);
         let analysis = sparse.analyse(Direct::Qr, &one).unwrap();
         for a in [&one, &one.clone(), &values, &same] {
-            sparse.solve_qr(&analysis, a, 1, &b, device.uninit(3).unwrap()).unwrap().await_result().unwrap();
+            sparse.solve_qr(&analysis, a, &b, device.uninit(3).unwrap()).unwrap().await_result().unwrap();
         }
         let rejected =
-            sparse.solve_qr(&analysis, &other, 1, &b, device.uninit(3).unwrap()).unwrap().await_result().unwrap_err();
+            sparse.solve_qr(&analysis, &other, &b, device.uninit(3).unwrap()).unwrap().await_result().unwrap_err();
         let (argument, why) = refused(&rejected.error);
         assert!(argument == "a" && why.contains("analyse"), "{rejected}");
         assert!(rejected.back.is_some());
@@ -366,7 +412,7 @@ fn no_analysis_takes_a_structure_of_which_one_entry_lies_elsewhere() {
         let analysis = sparse.analyse(Direct::Qr, &one).unwrap();
         let b = up(&device, vec![1.0; n]);
         let x = device.uninit(n).unwrap();
-        let rejected = sparse.solve_qr(&analysis, &other, 1, &b, x).unwrap().await_result().unwrap_err();
+        let rejected = sparse.solve_qr(&analysis, &other, &b, x).unwrap().await_result().unwrap_err();
         assert!(refused(&rejected.error).0 == "a" && rejected.back.is_some(), "seed {seed}: {rejected}");
         if let Ok(analysis) = sparse.analyse(Direct::Cholesky(Uplo::Lower), &one) {
             let refusal = sparse.cholesky(&analysis, &other).unwrap_err();

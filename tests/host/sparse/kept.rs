@@ -3,6 +3,7 @@
 use super::model::Model;
 use crate::common::{Rng, down, up};
 use windlass::sparse::{Csr, Spmm, Spmv};
+use windlass::tensor::Layout;
 use windlass::{Device, Order};
 
 const N: usize = 500;
@@ -33,13 +34,10 @@ fn check(device: &Device, csr: &Csr<f64>, model: &Model<f64>, what: &str) {
         for ((i, j), value) in &model.entries {
             (0..3).for_each(|k| wanted[place(*i, k)] += value * b[place(*j, k)]);
         }
-        let c = sparse.spmm(
-            Spmm::new(3).order_b(order).order_c(order),
-            csr,
-            &up(device, &b[..]),
-            device.uninit(3 * N).unwrap(),
-        );
-        assert!(down(device, &c.unwrap().into_output()) == wanted, "{what}: {order:?}");
+        let lines = if order == Order::Row { Layout::rows(N, 3) } else { Layout::columns(N, 3) };
+        let (on_b, c) = (up(device, &b[..]), device.uninit(3 * N).unwrap().with_layout(lines).unwrap());
+        let c = sparse.spmm(Spmm::new(), csr, on_b.view(lines).unwrap(), c);
+        assert!(down(device, &c.unwrap().into_buffer()) == wanted, "{what}: {order:?}");
     }
 }
 

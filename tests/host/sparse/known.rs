@@ -6,6 +6,7 @@ use super::model::{Model, Place};
 use crate::common::{devices, down, up};
 use std::collections::BTreeMap;
 use windlass::sparse::{Compressed, Csc, Csr, Major, Sddmm, SparseMatrix, Spmm, Spmv};
+use windlass::tensor::Layout;
 use windlass::{Device, Transpose};
 
 /// Entries that are not zero, and their sums weighed by place and by order.
@@ -91,10 +92,10 @@ where
         ("large", down(&sparse.drop_small(a, 1.0).unwrap())),
         ("row_sums", dense(1, crate::common::down(device, &sparse.row_sums(a).unwrap()))),
         ("column_sums", dense(1, crate::common::down(device, &sparse.column_sums(a).unwrap()))),
-        ("scaled", down(&sparse.scale(a, Some(y_up.as_in()), Some(x_up.as_in())).unwrap())),
+        ("scaled", down(&sparse.scale(a, Some((&y_up).into()), Some((&x_up).into())).unwrap())),
     ];
     let values = sparse.spgemm_masked(1.0, a, &turned, mask, device.uninit(mask.nnz()).unwrap()).unwrap();
-    let masked = mask.with_values(values.await_result().unwrap()).unwrap();
+    let masked = mask.with_values(values.await_result().unwrap().into_buffer()).unwrap();
     all.push(("masked", down(&masked)));
     if rows > 0 && cols > 0 {
         all.push(("diagonal", dense(1, crate::common::down(device, &sparse.diagonal(a, 0).unwrap()))));
@@ -117,11 +118,13 @@ fn products<I: Place>(
     let spmv = sparse.spmv(Spmv::new().alpha(3.0), a, &x_up, room(y.len())).unwrap().into_output();
     let spec = Spmv::new().trans(Transpose::Yes);
     let turned = sparse.spmv(spec, a, &y_up, room(x.len())).unwrap().into_output();
-    let spec = Spmm::new(3).row_major();
-    let spmm = sparse.spmm(spec, a, &up(device, wide), room(3 * y.len())).unwrap().into_output();
+    let matrix = |data: Vec<f64>, cols| {
+        let b = device.tensor([x.len(), cols], data).unwrap();
+        sparse.spmm(Spmm::new(), a, &b, device.uninit_tensor([y.len(), cols]).unwrap()).unwrap().into_output()
+    };
+    let spmm = matrix(wide, 3);
     let many: Vec<f64> = x.iter().flat_map(|x| (1..=20).map(move |k| x * f64::from(k))).collect();
-    let spec = Spmm::new(20).row_major();
-    let spmm_20 = sparse.spmm(spec, a, &up(device, many), room(20 * y.len())).unwrap().into_output();
+    let spmm_20 = matrix(many, 20);
     vec![
         ("spmm_20", dense(20, down(device, &spmm_20))),
         ("spmv", dense(1, down(device, &spmv))),
@@ -167,8 +170,10 @@ pub fn check(devices: impl IntoIterator<Item = Device>) {
 
             let [x_up, y_up] = [&x, &y].map(|x| up(&device, &x[..]));
             let values = up(&device, b.entries.values().copied().collect::<Vec<_>>());
-            let spec = Sddmm::new(1).beta(2.0);
-            let sampled = sparse.sddmm(spec, &csr[1], &y_up, &x_up, values).unwrap().await_result().unwrap();
+            let (column, row) = (Layout::columns(a.rows, 1), Layout::rows(1, a.cols));
+            let (column, row) = (y_up.view(column).unwrap(), x_up.view(row).unwrap());
+            let spec = Sddmm::new().beta(2.0);
+            let sampled = sparse.sddmm(spec, &csr[1], column, row, values).unwrap().await_result().unwrap();
             let sampled = answer(b.entries.keys().copied().zip(down(&device, &sampled)));
 
             let (rows, columns, entries) = a.triplets::<i32>();

@@ -6,8 +6,9 @@ use super::model::Model;
 use crate::common::{Rng, Sample, devices, down, up};
 use crate::each_sparse;
 use std::collections::BTreeMap;
-use windlass::sparse::{SparseElement, Spmm, Spmv, Spsm};
-use windlass::{Diag, Order, Transpose, Uplo};
+use windlass::sparse::{SparseElement, Spmm, Spmv};
+use windlass::tensor::Layout;
+use windlass::{Diag, Transpose, Uplo};
 
 /// Three entries a row, but for some that have many.
 fn uneven(rng: &mut Rng, n: usize) -> Model<f64> {
@@ -111,12 +112,16 @@ fn odd_distances<T: Sample + SparseElement<Scalar: Sample>>() {
                 for ((i, j), x) in &a.entries {
                     (0..n).for_each(|k| wanted[i * ldc + k] += x * b[j * ldb + k]);
                 }
-                let order = if trans == Transpose::No { Order::Row } else { Order::Column };
-                let spec = Spmm::new(n).trans_b(trans).order_b(order).order_c(Order::Row).ldb(ldb).ldc(ldc);
                 let of = |x: &[f64]| x.iter().map(|x| T::real(*x)).collect::<Vec<T>>();
+                let on_b = up(&device, of(&b));
+                let on_b = match trans {
+                    Transpose::No => on_b.view(Layout::rows(a.rows, n).ld(ldb)).unwrap(),
+                    _ => on_b.view(Layout::columns(n, a.rows).ld(ldb)).unwrap().transpose(),
+                };
                 let old = up(&device, vec![T::real(7.0); a.rows * ldc]);
-                let c = sparse.spmm(spec, &csr, &up(&device, of(&b)), old).unwrap();
-                assert!(down(&device, &c.into_output()) == of(&wanted), "{} {n} {ldb} {ldc} {trans:?}", T::DTYPE);
+                let old = old.with_layout(Layout::rows(a.rows, n).ld(ldc)).unwrap();
+                let c = sparse.spmm(Spmm::new(), &csr, &on_b, old).unwrap();
+                assert!(down(&device, &c.into_buffer()) == of(&wanted), "{} {n} {ldb} {ldc} {trans:?}", T::DTYPE);
             }
         }
     }
@@ -143,9 +148,11 @@ fn products_with_many_columns_by_rows_are_exact() {
                 for ((i, j), x) in &a.entries {
                     (0..n).for_each(|k| wanted[i * ldc + k] += 2.0 * x * b[j * ldb + k]);
                 }
-                let spec = Spmm::new(n).row_major().ldb(ldb).ldc(ldc).alpha(2.0).beta(beta);
-                let c = sparse.spmm(spec, csr, &up(&device, &b[..]), up(&device, &old[..])).unwrap();
-                assert!(down(&device, &c.into_output()) == wanted, "{n} columns, beta {beta}");
+                let (on_b, on_c) = (up(&device, &b[..]), up(&device, &old[..]));
+                let on_b = on_b.view(Layout::rows(N, n).ld(ldb)).unwrap();
+                let on_c = on_c.with_layout(Layout::rows(N, n).ld(ldc)).unwrap();
+                let c = sparse.spmm(Spmm::new().alpha(2.0).beta(beta), csr, on_b, on_c).unwrap();
+                assert!(down(&device, &c.into_buffer()) == wanted, "{n} columns, beta {beta}");
             }
         }
     }
@@ -169,12 +176,13 @@ fn triangles_of_many_levels_and_rows_are_exact() {
                     }
                 }
                 let triangle = sparse.triangular(&csr, uplo, Diag::NonUnit, Transpose::No).unwrap();
-                let spec = Spsm::new(sides).row_major();
-                let x =
-                    sparse.spsm(spec, &triangle, &up(&device, &right[..]), device.uninit(n * sides).unwrap()).unwrap();
+                let b = up(&device, &right[..]);
+                let b = b.view(Layout::rows(n, sides)).unwrap();
+                let x = sparse.spsm(&triangle, 1.0, &b, device.uninit_tensor([n, sides]).unwrap()).unwrap();
                 assert!(down(&device, &x.into_output()) == wanted, "{name}, {uplo:?}");
+                // The vectors may lie apart.
                 let one = |all: &[f64]| all.iter().step_by(sides).copied().collect::<Vec<_>>();
-                let x = sparse.spsv(&triangle, 1.0, &up(&device, one(&right)), device.uninit(n).unwrap()).unwrap();
+                let x = sparse.spsv(&triangle, 1.0, b.index(1, 0).unwrap(), device.uninit(n).unwrap()).unwrap();
                 assert!(down(&device, &x.into_output()) == one(&wanted), "{name}, {uplo:?}, one side");
             }
         }

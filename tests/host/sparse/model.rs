@@ -5,7 +5,13 @@ use crate::common::{Rng, Sample, down};
 use std::collections::BTreeMap;
 use windlass::reference::{Double, Value, gamma};
 use windlass::sparse::{Compressed, Coo, Csc, Csr, Major, SparseElement, SparseIndex};
-use windlass::{Device, Transpose};
+use windlass::tensor::{Layout, Lines};
+use windlass::{Device, Order, Transpose};
+
+/// A dense matrix in either order, with this distance between its lines.
+pub fn lines(order: Order, rows: usize, cols: usize, ld: usize) -> Lines {
+    if order == Order::Row { Layout::rows(rows, cols).ld(ld) } else { Layout::columns(rows, cols).ld(ld) }
+}
 
 /// A sparse matrix: its entries by rows and columns.
 #[derive(Clone, Debug)]

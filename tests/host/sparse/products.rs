@@ -1,11 +1,12 @@
 //! Products against sums in double-double.
 
-use super::model::{Exact, Model, Place, shapes};
+use super::model::{Exact, Model, Place, lines, shapes};
 use crate::common::{Rng, Sample, assert_same_bits, devices, down, is_host, seeds, up};
 use crate::each_sparse;
 use std::collections::BTreeMap;
 use windlass::reference::Value;
 use windlass::sparse::{Sddmm, SparseElement, SparseMatrix, Spmm, Spmv};
+use windlass::tensor::Lines;
 use windlass::{Complex, Device, Order, Transpose};
 
 const ALL: [Transpose; 3] = [Transpose::No, Transpose::Yes, Transpose::Conjugate];
@@ -140,49 +141,47 @@ fn spmm_of<T: Sample + SparseElement<Scalar: Sample>>() {
         seeds(6, |rng, seed| {
             let choices = shapes::<T>(rng);
             let (name, model) = &choices[rng.below(choices.len() - 1)];
-            let (n, trans_a, trans_b) = (rng.pick(&[1, 3, 8, 13, 37]), rng.pick(&ALL), rng.pick(&ALL));
+            let (n, trans_a) = (rng.pick(&[1, 3, 8, 13, 37]), rng.pick(&ALL));
+            let (turned, conjugate) = (rng.below(2) == 0, rng.below(3) == 0);
             let (order_b, order_c) = (rng.pick(&[Order::Row, Order::Column]), rng.pick(&[Order::Row, Order::Column]));
             let stored =
                 |trans: Transpose, rows, cols| if trans == Transpose::No { (rows, cols) } else { (cols, rows) };
             let (rows, inner) = stored(trans_a, model.rows, model.cols);
-            let (b_rows, b_cols) = stored(trans_b, inner, n);
+            let (b_rows, b_cols) = if turned { (n, inner) } else { (inner, n) };
             let line = |order, rows: usize, cols: usize| if order == Order::Row { (cols, rows) } else { (rows, cols) };
             let ((b_line, b_lines), (c_line, c_lines)) = (line(order_b, b_rows, b_cols), line(order_c, rows, n));
             let (ldb, ldc) = (b_line.max(1) + rng.below(3), c_line.max(1) + rng.below(3));
             let (b, c): (Vec<T>, Vec<T>) = (rng.samples(ldb * b_lines), rng.samples(ldc * c_lines));
             let beta = rng.pick(&[T::Scalar::default(), T::Scalar::real(0.5)]);
             let alpha = T::Scalar::real(-1.5);
-            let spec =
-                Spmm::new(n).trans_a(trans_a).trans_b(trans_b).order_b(order_b).order_c(order_c).ldb(ldb).ldc(ldc);
-            let spec = spec.alpha(alpha).beta(beta);
-            let what = format!("{name}, {spec:?}, seed {seed}");
+            let spec = Spmm::new().trans_a(trans_a).alpha(alpha).beta(beta);
+            let spec = if conjugate { spec.conj_b() } else { spec };
+            let how = format!("{order_b:?} {ldb} {turned} {order_c:?} {ldc}");
+            let what = format!("{name}, {spec:?}, {n} columns, {how}, seed {seed}");
             let place =
                 |order, ld: usize, i: usize, j: usize| if order == Order::Row { i * ld + j } else { i + j * ld };
             let old = |i: usize, j: usize| c[place(order_c, ldc, i, j)];
             let b_at = |i: usize, j: usize| {
-                let at = |i, j| parts(b[place(order_b, ldb, i, j)]);
-                match trans_b {
-                    Transpose::No => at(i, j),
-                    Transpose::Yes => at(j, i),
-                    Transpose::Conjugate => {
-                        let [re, im] = at(j, i);
-                        [re, -im]
-                    }
-                }
+                let (i, j) = if turned { (j, i) } else { (i, j) };
+                let [re, im] = parts(b[place(order_b, ldb, i, j)]);
+                [re, if conjugate { -im } else { im }]
             };
             let mut sums = BTreeMap::<(usize, usize), Exact>::new();
             for ((i, p), value) in model.op(trans_a) {
                 (0..n).for_each(|j| sums.entry((i, j)).or_default().add(value, b_at(p, j)));
             }
             let (sparse, b_up) = (device.sparse(), up(&device, &b[..]));
+            let on_b = b_up.view(lines(order_b, b_rows, b_cols, ldb)).unwrap();
+            let on_b = if turned { on_b.transpose() } else { on_b };
+            let on_c = up(&device, &c[..]).with_layout(lines(order_c, rows, n, ldc)).unwrap();
             let format = rng.below(3);
             let pending = match format {
-                0 => sparse.spmm(spec, &model.up_csr::<i64>(&device), &b_up, up(&device, &c[..])),
-                1 => sparse.spmm(spec, &model.up_csc::<i32>(&device), &b_up, up(&device, &c[..])),
-                _ => sparse.spmm(spec, &model.up_coo::<i32>(&device), &b_up, up(&device, &c[..])),
+                0 => sparse.spmm(spec, &model.up_csr::<i64>(&device), on_b, on_c),
+                1 => sparse.spmm(spec, &model.up_csc::<i32>(&device), on_b, on_c),
+                _ => sparse.spmm(spec, &model.up_coo::<i32>(&device), on_b, on_c),
             };
             let scattered = scatters(&device, format == 1, trans_a);
-            let got = down(&device, &pending.unwrap().await_result().unwrap());
+            let got = down(&device, &pending.unwrap().await_result().unwrap().into_buffer());
             let mut rest = got.clone();
             for i in 0..rows {
                 for j in 0..n {
@@ -209,41 +208,32 @@ fn a_matrix_times_a_dense_one_is_within_the_bound_in_every_order() {
     each_sparse!(spmm_of);
 }
 
+/// A matrix without gaps.
+fn dense(order: Order, rows: usize, cols: usize) -> Lines {
+    lines(order, rows, cols, if order == Order::Row { cols } else { rows }.max(1))
+}
+
 fn sddmm_of<T: Sample + SparseElement<Scalar: Sample>>() {
     for device in devices() {
         let mut rng = Rng::new(13);
         for (name, model) in shapes::<T>(&mut rng).into_iter().take(13) {
-            let (k, trans) = (
-                rng.pick(&[0, 1, 7]),
-                [rng.pick(&[Transpose::No, Transpose::Yes]), rng.pick(&[Transpose::No, Transpose::Yes])],
-            );
+            let k = rng.pick(&[0, 1, 7]);
             let order = [rng.pick(&[Order::Row, Order::Column]), rng.pick(&[Order::Row, Order::Column])];
             let (a, b): (Vec<T>, Vec<T>) = (rng.samples(model.rows * k), rng.samples(k * model.cols));
             let pattern = model.up_csr::<i32>(&device);
             let old: Vec<T> = rng.samples(pattern.nnz());
             let (alpha, beta) = (T::Scalar::real(2.0), T::Scalar::real(-0.5));
-            let spec = Sddmm::new(k)
-                .trans_a(trans[0])
-                .trans_b(trans[1])
-                .order_a(order[0])
-                .order_b(order[1])
-                .alpha(alpha)
-                .beta(beta);
-            let pending = device.sparse().sddmm(
-                spec,
-                &pattern,
-                &up(&device, &a[..]),
-                &up(&device, &b[..]),
-                up(&device, &old[..]),
-            );
+            let spec = Sddmm::new().alpha(alpha).beta(beta);
+            let (on_a, on_b) = (up(&device, &a[..]), up(&device, &b[..]));
+            let on_a = on_a.view(dense(order[0], model.rows, k)).unwrap();
+            let on_b = on_b.view(dense(order[1], k, model.cols)).unwrap();
+            let pending = device.sparse().sddmm(spec, &pattern, on_a, on_b, up(&device, &old[..]));
             let got = match pending.map_err(|e| e.error).and_then(|p| p.await_result().map_err(|e| e.error)) {
                 // cuSPARSE has it for some types alone; a worker process says so at the await.
                 Err(windlass::Error::Unsupported { .. }) if !is_host(&device) => continue,
                 answer => down(&device, &answer.unwrap()),
             };
             let at = |x: &[T], which: usize, rows: usize, cols: usize, i: usize, j: usize| {
-                let (rows, cols, i, j) =
-                    if trans[which] == Transpose::No { (rows, cols, i, j) } else { (cols, rows, j, i) };
                 parts(x[if order[which] == Order::Row { i * cols + j } else { i + j * rows }])
             };
             for (place, (i, j)) in model.entries.keys().enumerate() {

@@ -2,8 +2,9 @@
 
 use super::model::Model;
 use crate::common::{Rng, devices, down, refused, up};
-use windlass::sparse::{Dense, Sddmm, Spmm, Spmv};
-use windlass::{Complex, Error, Order, Transpose};
+use windlass::sparse::{Sddmm, Spmm, Spmv};
+use windlass::tensor::Layout;
+use windlass::{Error, Order, Transpose};
 
 #[test]
 fn products_that_do_not_fit_name_the_argument() {
@@ -20,41 +21,71 @@ fn products_that_do_not_fit_name_the_argument() {
         let none = up(&device, [] as [f32; 0]);
         let spec = Spmv::new().scalars_at(&none, &none);
         assert_eq!(refused(&sparse.spmv(spec, &a, &floats(4), floats(3)).unwrap_err().error).0, "alpha");
-        assert_eq!(refused(&sparse.spmm(Spmm::new(2), &a, &floats(7), floats(6)).unwrap_err().error).0, "b");
-        assert_eq!(refused(&sparse.spmm(Spmm::new(2), &a, &floats(8), floats(5)).unwrap_err().error).0, "c");
-        assert_eq!(refused(&sparse.spmm(Spmm::new(2).ldb(3), &a, &floats(8), floats(6)).unwrap_err().error).0, "ldb");
-        assert_eq!(refused(&sparse.spmm(Spmm::new(2).ldc(0), &a, &floats(8), floats(6)).unwrap_err().error).0, "ldc");
-        let huge = Spmm::new(usize::MAX).ldb(usize::MAX).ldc(usize::MAX);
-        assert_eq!(refused(&sparse.spmm(huge, &a, &floats(8), floats(6)).unwrap_err().error).0, "b");
+        let tall = |rows, cols| device.full_tensor([rows, cols], 7.0f32).unwrap();
+        let says = |error: &Error, argument: &str, shapes: [&str; 2]| {
+            let (name, reason) = refused(error);
+            assert!(name == argument && shapes.iter().all(|shape| reason.contains(shape)), "{error}");
+        };
+        let error = sparse.spmm(Spmm::new(), &a, &tall(3, 2), tall(3, 2)).unwrap_err().error;
+        says(&error, "b", ["3 x 2", "3 x 4"]);
+        let rejected = sparse.spmm(Spmm::new(), &a, &tall(4, 2), tall(3, 3)).unwrap_err();
+        says(&rejected.error, "c", ["3 x 3", "3 x 2"]);
+        assert_eq!(rejected.back.unwrap().0.shape(), [3, 3]);
+        let turned = Spmm::new().trans_a(Transpose::Yes);
+        says(&sparse.spmm(turned, &a, &tall(4, 2), tall(4, 2)).unwrap_err().error, "b", ["4 x 2", "4 x 3"]);
+        says(&sparse.spmm(Spmm::new(), &a, &floats(8), tall(3, 2)).unwrap_err().error, "b", ["8", "1 axes"]);
+        let number = device.full_tensor([], 7.0f32).unwrap();
+        says(&sparse.spmm(Spmm::new(), &a, &tall(4, 2), number).unwrap_err().error, "c", ["0 axes", "two"]);
+        let overlapping = floats(8).with_layout(Layout::new([3, 2], [1, 1], 0).unwrap()).unwrap();
+        let error = sparse.spmm(Spmm::new(), &a, &tall(4, 2), overlapping).unwrap_err().error;
+        says(&error, "c", ["contiguous", "3 x 2"]);
         assert_eq!(refused(&sparse.spgemm(1.0, &a, &a).unwrap_err()).0, "b");
         let wide = sparse.to_csr(&a.transposed()).unwrap();
         let rejected = sparse.spgemm_masked(1.0, &a, &wide, &a, floats(a.nnz())).unwrap_err();
         assert!(refused(&rejected.error).0 == "mask" && rejected.back.is_some());
         assert_eq!(refused(&sparse.add(1.0, &a, 1.0, &wide).unwrap_err()).0, "b");
-        assert_eq!(
-            refused(&sparse.sddmm(Sddmm::new(2), &a, &floats(5), &floats(8), floats(a.nnz())).unwrap_err().error).0,
-            "a"
-        );
-        let short = sparse.sddmm(Sddmm::new(2), &a, &floats(6), &floats(8), floats(1)).unwrap_err();
-        assert_eq!(refused(&short.error).0, "values");
-        let c = Model::<Complex<f32>>::random(&mut Rng::new(1), 3, 4, 50).up_csr::<i32>(&device);
-        let zeros = |n: usize| device.zeros::<Complex<f32>>(n).unwrap();
-        let spec = Sddmm::new(1).trans_a(Transpose::Conjugate).trans_b(Transpose::No);
-        let error = sparse.sddmm(spec, &c, &zeros(3), &zeros(4), zeros(c.nnz())).unwrap_err().error;
-        assert!(matches!(error, Error::Unsupported { .. }), "{error}");
-        assert_eq!(refused(&sparse.to_dense(&a, Dense::new(Order::Row).ld(3), floats(12)).unwrap_err().error).0, "ld");
-        assert_eq!(refused(&sparse.to_dense(&a, Dense::default(), floats(11)).unwrap_err().error).0, "dense");
-        let from = sparse.from_dense::<f32, i32>(3, 4, Dense::default(), -1.0, &floats(12)).unwrap_err();
-        assert_eq!(refused(&from).0, "threshold");
-        assert_eq!(
-            refused(&sparse.from_dense::<f32, i32>(3, 4, Dense::default(), 0.0, &floats(11)).unwrap_err()).0,
-            "dense"
-        );
+        let sampled = |a_rows, b_cols, n| {
+            let (one, two) = (tall(a_rows, 2), tall(2, b_cols));
+            sparse.sddmm(Sddmm::new(), &a, &one, &two, floats(n)).unwrap_err().error
+        };
+        says(&sampled(4, 4, a.nnz()), "a", ["4 x 2", "3 x 4"]);
+        says(&sampled(3, 3, a.nnz()), "b", ["2 x 3", "2 x 4"]);
+        assert_eq!(refused(&sampled(3, 4, 1)).0, "values");
+        let spread = device.zeros_tensor([a.nnz(), 2]).unwrap().part(|all| all.index(1, 0)).unwrap();
+        let error = sparse.sddmm(Sddmm::new(), &a, &tall(3, 2), &tall(2, 4), spread).unwrap_err().error;
+        says(&error, "values", ["2 apart", "`contiguous`"]);
+        let spread = device.zeros_tensor([a.nnz(), 2]).unwrap().part(|all| all.index(1, 0)).unwrap();
+        let error = sparse.spgemm_masked(1.0, &a, &wide, &a, spread).unwrap_err().error;
+        assert_eq!(refused(&error).0, "mask");
+        says(&sparse.to_dense(&a, tall(4, 3)).unwrap_err().error, "dense", ["4 x 3", "3 x 4"]);
+        says(&sparse.to_dense(&a, floats(12)).unwrap_err().error, "dense", ["12", "1 axes"]);
+        assert_eq!(refused(&sparse.from_dense::<f32, i32>(&tall(3, 4), -1.0).unwrap_err()).0, "threshold");
+        says(&sparse.from_dense::<f32, i32>(&floats(12), 0.0).unwrap_err(), "dense", ["12", "1 axes"]);
         assert_eq!(refused(&sparse.to_bsr(&a, 2, Order::Row).unwrap_err()).0, "rows");
         assert_eq!(refused(&sparse.to_bsr(&a, 0, Order::Row).unwrap_err()).0, "block");
         let factors = floats(2);
-        assert_eq!(refused(&sparse.scale(&a, Some(factors.as_in()), None).unwrap_err()).0, "factors");
+        assert_eq!(refused(&sparse.scale(&a, Some((&factors).into()), None).unwrap_err()).0, "factors");
+        says(&sparse.scale(&a, None, Some(tall(2, 4).view())).unwrap_err(), "columns", ["[2, 4]", "2 axes"]);
         assert_eq!(refused(&sparse.axpby(1.0, &vector(&device), 0.0, floats(4)).unwrap_err().error).0, "y");
+        // Each call of a sparse vector names what it cannot read or write, and gives it back.
+        let (x, row) = (vector(&device), || tall(3, 2).part(|all| all.index(1, 0)).unwrap());
+        let apart = ["2 apart", "`contiguous`"];
+        let rejected = sparse.axpby(1.0, &x, 0.0, row()).unwrap_err();
+        says(&rejected.error, "y", apart);
+        assert_eq!(rejected.back.unwrap().0.shape(), [3, 2]);
+        says(&sparse.scatter(&x, row()).unwrap_err().error, "y", apart);
+        says(&sparse.gather(tall(3, 2).index(1, 0).unwrap(), &x, floats(1)).unwrap_err().error, "y", apart);
+        says(&sparse.dot(&x, tall(3, 2).index(1, 0).unwrap()).unwrap_err(), "y", apart);
+        let flipped = tall(1, 3);
+        says(
+            &sparse.dotc(&x, flipped.index(0, 0).unwrap().flip(0).unwrap()).unwrap_err(),
+            "y",
+            ["-1 apart", "`contiguous`"],
+        );
+        let rejected = sparse.rot(0.0, 1.0, &x, floats(1), row()).unwrap_err();
+        says(&rejected.error, "y", apart);
+        let (values, y) = rejected.back.unwrap();
+        assert_eq!((values.shape(), y.shape()), (&[1][..], &[3, 2][..]));
     }
 }
 

@@ -4,8 +4,9 @@ use super::matrices::{poisson, wathen};
 use super::model::{Exact, Model};
 use crate::common::{Rng, Sample, assert_same_bits, devices, down, refused, up};
 use windlass::reference::Value;
-use windlass::sparse::{Gtsv, SolveElement, Spsm};
-use windlass::{Complex, Device, Diag, Error, Order, Transpose, Uplo};
+use windlass::sparse::SolveElement;
+use windlass::tensor::Layout;
+use windlass::{Complex, Device, Diag, Error, Transpose, Uplo};
 
 /// Calls a generic function for each element type that can be solved with.
 macro_rules! each_solving {
@@ -119,9 +120,10 @@ fn several_right_sides_are_solved_as_one_by_one_in_any_order() {
                 down(&device, &sparse.spsv(&lower, 2.0, &b, device.uninit(n).unwrap()).unwrap().into_output())
             };
             let ldx = k + 2;
-            let spec = Spsm::new(k).alpha(2.0).order_b(Order::Column).order_x(Order::Row).ldb(n.max(1)).ldx(ldx);
-            let old = up(&device, vec![9.0f64; n * ldx]);
-            let x = down(&device, &sparse.spsm(spec, &lower, &up(&device, &b[..]), old).unwrap().into_output());
+            let old = up(&device, vec![9.0f64; n * ldx]).with_layout(Layout::rows(n, k).ld(ldx)).unwrap();
+            let on_b = up(&device, &b[..]);
+            let on_b = on_b.view(Layout::columns(n, k)).unwrap();
+            let x = down(&device, &sparse.spsm(&lower, 2.0, on_b, old).unwrap().into_buffer());
             for column in 0..k {
                 let got: Vec<f64> = (0..n).map(|row| x[row * ldx + column]).collect();
                 assert_same_bits(&got, &single(column), "a column");
@@ -176,10 +178,12 @@ fn tridiagonal_of<T: Sample + SolveElement>() {
             // What does not pivot on a GPU gets a dominant diagonal.
             let d: Vec<T> =
                 rng.samples(len).into_iter().map(|x: T| if batch > 1 { x + T::real(12.0) } else { x }).collect();
-            let spec = if batch == 1 { Gtsv::new(n).ldb(stride) } else { Gtsv::new(n).batch(batch).stride(stride) };
             let arrays = [&lower, &d, &upper].map(|x| up(&device, &x[..]));
-            let pending = sparse.gtsv(spec, &arrays[0], &arrays[1], &arrays[2], up(&device, &b[..])).unwrap();
-            let got = down(&device, &pending.await_result().unwrap());
+            let systems = Layout::rows(batch, n).ld(stride);
+            let [l, m, u] = arrays.each_ref().map(|x| x.view(systems).unwrap());
+            let on_b = up(&device, &b[..]).with_layout(systems).unwrap();
+            let pending = sparse.gtsv(l, m, u, on_b).unwrap();
+            let got = down(&device, &pending.await_result().unwrap().into_buffer());
             for system in 0..batch {
                 let at = |x: &[T], i: usize| x[system * stride + i];
                 let growth = (0..n).map(|i| at(&got, i).magnitude()).fold(0.0, f64::max);
@@ -206,11 +210,52 @@ fn tridiagonal_of<T: Sample + SolveElement>() {
             }
         }
         let three = || up(&device, vec![T::real(1.0); 3]);
-        let error = sparse.gtsv(Gtsv::new(4), &three(), &three(), &three(), three()).unwrap_err().error;
+        let four = up(&device, vec![T::real(1.0); 4]);
+        let error = sparse.gtsv(&three(), &four, &three(), three()).unwrap_err().error;
         assert_eq!(refused(&error).0, "lower");
-        let error =
-            sparse.gtsv(Gtsv::new(2).batch(2).stride(1), &three(), &three(), &three(), three()).unwrap_err().error;
-        assert_eq!(refused(&error).0, "stride");
+        let rejected = sparse.gtsv(&four, &four, &four, three()).unwrap_err();
+        let (name, reason) = refused(&rejected.error);
+        assert!(name == "b" && reason.contains("[3]") && reason.contains("[4]"), "{reason}");
+        // Systems that overlap, and others than those of b.
+        let overlapping = Layout::new([2, 2], [1, 1], 0).unwrap();
+        let some = four.view(&overlapping).unwrap();
+        let error = sparse.gtsv(&some, &some, &some, three().with_layout(&overlapping).unwrap()).unwrap_err().error;
+        assert_eq!(refused(&error).0, "b");
+        let square = four.view(Layout::rows(2, 2)).unwrap();
+        let shared = four.view(Layout::new([2, 2], [0, 1], 0).unwrap()).unwrap();
+        let b = up(&device, vec![T::real(1.0); 4]).with_layout(Layout::rows(2, 2)).unwrap();
+        let rejected = sparse.gtsv(&square, &square, &shared, b).unwrap_err();
+        let (name, reason) = refused(&rejected.error);
+        assert!(name == "upper" && reason.contains("`contiguous`"), "{reason}");
+        let rejected = sparse.gtsv(&square, &four, &square, rejected.back.unwrap().0).unwrap_err();
+        assert_eq!(refused(&rejected.error).0, "lower");
+    }
+}
+
+#[test]
+fn columns_of_one_tridiagonal_matrix_are_solved_as_one_by_one() {
+    for device in devices() {
+        let (mut rng, sparse) = (Rng::new(59), device.sparse());
+        for n in [1usize, 2, 3, 40] {
+            let mut random = || up(&device, rng.samples::<f64>(n));
+            let (lower, d, upper) = (random(), random(), random());
+            let sides: Vec<f64> = rng.samples(3 * (n + 1));
+            let b = up(&device, &sides[..]).with_layout(Layout::columns(n, 3).ld(n + 1)).unwrap();
+            let x = sparse.gtsv(&lower, &d, &upper, b).unwrap().into_output();
+            let got = down(&device, x.buffer());
+            for k in 0..3 {
+                let (begin, end) = (k * (n + 1), k * (n + 1) + n);
+                let one = sparse.gtsv(&lower, &d, &upper, up(&device, &sides[begin..end])).unwrap().into_output();
+                assert_same_bits(&got[begin..end], &down(&device, &one), "a column");
+                assert_eq!(got[end], sides[end], "a gap");
+            }
+            let rows = up(&device, vec![1.0; 3 * n]).with_layout(Layout::rows(n, 3)).unwrap();
+            let answer = sparse.gtsv(&lower, &d, &upper, rows);
+            match n {
+                1 => drop(answer.unwrap().into_output()),
+                _ => assert!(refused(&answer.unwrap_err().error).1.contains("`contiguous_columns`")),
+            }
+        }
     }
 }
 

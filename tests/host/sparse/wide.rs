@@ -3,7 +3,8 @@
 use super::model::{Model, Place};
 use crate::common::{Rng, Sample, devices, down, up};
 use crate::each_sparse;
-use windlass::sparse::{Coo, Csr, Dense, SolveElement, SparseElement, Spmm, Spsm};
+use windlass::sparse::{Coo, Csr, SolveElement, SparseElement, Spmm};
+use windlass::tensor::Layout;
 use windlass::{Complex, Device, Diag, Order, Transpose, Uplo};
 
 /// What one width of index gave: names, and bytes.
@@ -23,15 +24,16 @@ fn moved<T: Sample + SparseElement<Scalar: Sample>, I: Place>(device: &Device) -
     let bytes = |x: Vec<T>| bytemuck::cast_slice(&x).to_vec();
     let model = Model::<T>::random(&mut rng, 12, 9, 40);
     let (csr, coo) = (model.up_csr::<I>(device), model.up_coo::<I>(device));
-    let room = || up(device, vec![T::default(); 12 * 9]);
-    let to_dense = sparse.to_dense(&csr, Dense::new(Order::Row), room()).unwrap().into_output();
+    let room = || up(device, vec![T::default(); 12 * 9]).with_layout(Layout::rows(12, 9)).unwrap();
+    let to_dense = sparse.to_dense(&csr, room()).unwrap().into_output();
     all.push(("to_dense".into(), bytes(down(device, &to_dense))));
-    let to_dense = sparse.to_dense(&coo, Dense::new(Order::Column), room()).unwrap().into_output();
+    let columns = Layout::column_major([12, 9]).unwrap();
+    let to_dense = sparse.to_dense(&coo, room().with_layout(columns).unwrap()).unwrap().into_output();
     all.push(("coo_to_dense".into(), bytes(down(device, &to_dense))));
     all.push(("coo_to_csr".into(), rows_of(device, &sparse.coo_to_csr(&coo).unwrap())));
     all.push(("to_coo".into(), bytes(down(device, sparse.to_coo(&csr).unwrap().values()))));
     let blocks = sparse.to_bsr(&csr, 3, Order::Row).unwrap();
-    let dense = sparse.to_dense(&blocks, Dense::new(Order::Row), room()).unwrap().into_output();
+    let dense = sparse.to_dense(&blocks, room()).unwrap().into_output();
     all.push(("blocks_to_dense".into(), bytes(down(device, &dense))));
     all.push(("bsr_to_csr".into(), rows_of(device, &sparse.bsr_to_csr(&blocks).unwrap())));
 
@@ -68,9 +70,11 @@ fn moved<T: Sample + SparseElement<Scalar: Sample>, I: Place>(device: &Device) -
     // Rows of 16 columns at odd distances, which go by a kernel of ours.
     let b = small(&mut rng, 9 * 17);
     let ones = Model { entries: model.entries.keys().map(|at| (*at, T::real(1.0))).collect(), ..model.clone() };
-    let spec = Spmm::new(16).order_b(Order::Row).order_c(Order::Row).ldb(17).ldc(17);
-    let c = sparse.spmm(spec, &ones.up_csr::<I>(device), &up(device, &b[..]), up(device, vec![T::default(); 12 * 17]));
-    all.push(("spmm".into(), bytes(down(device, &c.unwrap().into_output()))));
+    let (b, c) = (up(device, &b[..]), up(device, vec![T::default(); 12 * 17]));
+    let b = b.view(Layout::rows(9, 16).ld(17)).unwrap();
+    let c = c.with_layout(Layout::rows(12, 16).ld(17)).unwrap();
+    let c = sparse.spmm(Spmm::new(), &ones.up_csr::<I>(device), b, c);
+    all.push(("spmm".into(), bytes(down(device, &c.unwrap().into_buffer()))));
     all
 }
 
@@ -87,8 +91,10 @@ fn solved<T: Sample + SolveElement, I: Place>(device: &Device) -> Answers {
         let x = sparse.spsv(&triangle, T::real(1.0), &up(device, &b[..]), device.uninit(n).unwrap()).unwrap();
         all.push((format!("triangle {uplo:?}"), bytes(down(device, &x.into_output()))));
         let both = up(device, [&b[..], &b[..]].concat());
-        let x = sparse.spsm(Spsm::new(2), &triangle, &both, device.uninit(2 * n).unwrap()).unwrap();
-        all.push((format!("triangle of two {uplo:?}"), bytes(down(device, &x.into_output()))));
+        let two = Layout::columns(n, 2);
+        let x = device.uninit(2 * n).unwrap().with_layout(two).unwrap();
+        let x = sparse.spsm(&triangle, T::real(1.0), both.view(two).unwrap(), x).unwrap();
+        all.push((format!("triangle of two {uplo:?}"), bytes(down(device, &x.into_buffer()))));
     }
     all
 }

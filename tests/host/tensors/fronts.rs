@@ -209,11 +209,11 @@ fn matrices_of_the_solver_are_tensors_whose_columns_are_contiguous() {
 #[test]
 fn draws_take_extents_and_give_the_same_numbers() {
     for device in devices() {
-        let x = device.rng(7).draw_tensor::<f32>(Normal::standard(), [3, 5, 2]).unwrap().await_result().unwrap();
-        let flat = device.rng(7).draw::<f32>(Normal::standard(), 30).unwrap().into_output();
+        let x = device.rng(7).draw::<f32>(Normal::standard(), [3, 5, 2]).unwrap().await_result().unwrap();
+        let flat = device.rng(7).draw::<f32>(Normal::standard(), [30]).unwrap().into_output();
         let flat = device.download(&flat).unwrap().await_result().unwrap();
         assert_eq!((x.shape(), device.download(&x).unwrap().await_result().unwrap()), (&[3, 5, 2][..], flat));
-        assert!(device.rng(7).draw_tensor::<f32>(Normal::standard(), [usize::MAX, 3]).is_err());
+        assert!(device.rng(7).draw::<f32>(Normal::standard(), [usize::MAX, 3]).is_err());
     }
 }
 
@@ -293,29 +293,30 @@ fn a_sparse_matrix_takes_vectors_out_of_tensors() {
         let y = device.full_tensor([2, 2], 1.0).unwrap();
         let row = |all: &windlass::tensor::Layout| all.index(0, 1);
         let spec = || Spmv::new().alpha(2.0).beta(-1.0);
-        let y = sparse.spmv_tensor(spec(), &a, x.index(0, 1).unwrap(), y.part(row).unwrap()).unwrap().into_output();
+        let y = sparse.spmv(spec(), &a, x.index(0, 1).unwrap(), y.part(row).unwrap()).unwrap().into_output();
         assert_eq!(device.download(&y).unwrap().await_result().unwrap(), [1.0, 1.0, 31.0, 29.0]);
         let other = Spmv::new().trans(Transpose::Yes);
         let long = device.uninit_tensor([3]).unwrap();
-        let long = sparse.spmv_tensor(other, &a, y.index(0, 0).unwrap(), long).unwrap().into_output();
+        let long = sparse.spmv(other, &a, y.index(0, 0).unwrap(), long).unwrap().into_output();
         assert_eq!(device.download(&long).unwrap().await_result().unwrap(), [1.0, 3.0, 2.0]);
-        let rejected = sparse.spmv_tensor(spec(), &a, x.index(0, 1).unwrap(), y.part(|y| y.index(1, 0)).unwrap());
+        let rejected = sparse.spmv(spec(), &a, x.index(0, 1).unwrap(), y.part(|y| y.index(1, 0)).unwrap());
         let rejected = rejected.unwrap_err();
         refused(&rejected.error, "y", "`contiguous`");
-        let rejected = sparse.spmv_tensor(spec(), &a, &x, rejected.back.unwrap().0).unwrap_err();
+        let rejected = sparse.spmv(spec(), &a, &x, rejected.back.unwrap().0).unwrap_err();
         refused(&rejected.error, "x", "2 axes, not one");
         let spread = x.transpose();
         let part = rejected.back.unwrap().0.part(row).unwrap();
-        let rejected = sparse.spmv_tensor(spec(), &a, spread.index(1, 0).unwrap().flip(0).unwrap(), part).unwrap_err();
+        let rejected = sparse.spmv(spec(), &a, spread.index(1, 0).unwrap().flip(0).unwrap(), part).unwrap_err();
         refused(&rejected.error, "x", "`contiguous`");
         let part = rejected.back.unwrap().0.part(row).unwrap();
-        let rejected = sparse.spmv_tensor(spec(), &a, x.slice((0, ..2)).unwrap(), part).unwrap_err();
+        let rejected = sparse.spmv(spec(), &a, x.slice((0, ..2)).unwrap(), part).unwrap_err();
         assert_eq!(rejected.back.unwrap().0.shape(), [2, 2]);
     }
 }
 
 #[test]
 fn dense_operands_of_sparse_products_lie_either_way() {
+    use windlass::sparse::Spmm;
     for device in devices() {
         let sparse = device.sparse();
         // [1 0 2; 0 3 0]
@@ -328,20 +329,20 @@ fn dense_operands_of_sparse_products_lie_either_way() {
             let wanted = products(&whole, &spelled(&device, &b), (2, n, 3));
             let columns = device.contiguous_columns(&device.full_tensor([2, n], 1.0).unwrap()).unwrap().into_output();
             let c = if rng.below(2) == 0 { columns } else { device.full_tensor([2, n], 1.0).unwrap() };
-            let c = sparse.spmm_tensor(2.0, &a, &b, 1.0, c).unwrap().await_result().unwrap();
+            let c = sparse.spmm(Spmm::new().alpha(2.0).beta(1.0), &a, &b, c).unwrap().await_result().unwrap();
             let wanted: Vec<f64> = wanted.iter().map(|x| 2.0 * x + 1.0).collect();
             assert_eq!(device.download(&c).unwrap().await_result().unwrap(), wanted);
         });
         let b = device.tensor([6, 2], vec![1.0f64; 12]).unwrap();
         let spread = b.slice(AxisSlice::from(..).step(2)).unwrap().slice((.., 1..)).unwrap();
         let c = device.zeros_tensor::<f64>([2, 1]).unwrap();
-        let c = sparse.spmm_tensor(1.0, &a, &spread, 0.0, c).unwrap().await_result().unwrap();
+        let c = sparse.spmm(Spmm::new(), &a, &spread, c).unwrap().await_result().unwrap();
         assert_eq!(device.download(&c).unwrap().await_result().unwrap(), [3.0, 3.0], "a single column may be strided");
         let wide = device.tensor([3, 4], vec![1.0f64; 12]).unwrap();
         let spread = wide.slice((.., AxisSlice::from(..).step(2))).unwrap();
-        let rejected = sparse.spmm_tensor(1.0, &a, &spread, 0.0, device.zeros_tensor([2, 2]).unwrap()).unwrap_err();
+        let rejected = sparse.spmm(Spmm::new(), &a, &spread, device.zeros_tensor([2, 2]).unwrap()).unwrap_err();
         refused(&rejected.error, "b", "`contiguous`");
-        let rejected = sparse.spmm_tensor(1.0, &a, &wide, 0.0, rejected.back.unwrap().0).unwrap_err();
+        let rejected = sparse.spmm(Spmm::new(), &a, &wide, rejected.back.unwrap().0).unwrap_err();
         refused(&rejected.error, "c", "2 x 2");
     }
 }

@@ -14,10 +14,7 @@ use ndarray::{ArrayRef, ArrayRef2, Dimension, Ix2, RemoveAxis};
 
 /// Uploads a matrix, or a batch of matrices along the first axes, one after the other, each in the order that it has in
 /// the array. Matrices with neither order are copied row by row.
-pub(super) fn lay<T: Element, D: Dimension>(
-    device: &Device,
-    array: &ArrayRef<T, D>,
-) -> Result<(DeviceBuffer<T>, Order)> {
+fn lay<T: Element, D: Dimension>(device: &Device, array: &ArrayRef<T, D>) -> Result<(DeviceBuffer<T>, Order)> {
     let axes = array.ndim();
     if axes >= 2 && !array.is_standard_layout() {
         let mut turned = array.view();

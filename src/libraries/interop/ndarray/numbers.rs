@@ -1,13 +1,11 @@
 //! Arrays of random numbers.
 
 use super::Coming;
-use crate::core::error::Error;
-use crate::libraries::flags::Order;
 use crate::libraries::rng::{Distribution, Random, Rng};
 use ndarray::{Dimension, IntoDimension};
 
 impl Rng {
-    /// An array of this shape of numbers from a distribution, in [`Order::Row`]. The type of the array says which numbers.
+    /// An array of this shape of numbers from a distribution, as [`draw`](Self::draw) makes them, the last axis fastest. The type of the array says which numbers.
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
@@ -24,10 +22,7 @@ impl Rng {
         of: impl Distribution<T>,
         shape: impl IntoDimension<Dim = D>,
     ) -> Coming<T, D> {
-        let dim = shape.into_dimension();
-        let total = dim.slice().iter().try_fold(1usize, |all, n| all.checked_mul(*n));
-        let total = total.ok_or_else(|| Error::invalid("shape", "the number of elements overflows"))?;
-        let x = self.draw::<T>(of, total)?.into_output();
-        self.device().download_array(&x, dim, Order::Row)
+        let x = self.draw::<T>(of, shape.into_dimension().slice())?;
+        self.device().download_tensor_array(&x)
     }
 }

@@ -1,10 +1,8 @@
 //! Sparse matrices from arrays, and their products with arrays, in any order.
 
 use super::Coming;
-use super::dense::lay;
-use crate::core::error::{Error, Result};
-use crate::libraries::flags::Order;
-use crate::libraries::sparse::{Csr, Dense, Sparse, SparseElement, SparseIndex, SparseMatrix, Spmm, Spmv};
+use crate::core::error::Result;
+use crate::libraries::sparse::{Csr, Sparse, SparseElement, SparseIndex, SparseMatrix, Spmm, Spmv};
 use ndarray::{ArrayRef1, ArrayRef2, Ix1, Ix2};
 
 impl Sparse {
@@ -24,8 +22,7 @@ impl Sparse {
     /// # Ok(()) }
     /// ```
     pub fn from_array<T: SparseElement, I: SparseIndex>(&self, a: &ArrayRef2<T>, threshold: f64) -> Result<Csr<T, I>> {
-        let (on_a, order) = lay(self.device(), a)?;
-        self.from_dense(a.nrows(), a.ncols(), Dense::new(order), threshold, &on_a)
+        self.from_dense(&self.device().tensor_of_array(a)?, threshold)
     }
 
     /// An array of all elements ([`to_dense`](Self::to_dense)).
@@ -33,10 +30,8 @@ impl Sparse {
     /// # Errors
     /// As [`to_dense`](Self::to_dense).
     pub fn to_array<T: SparseElement, I: SparseIndex>(&self, a: &impl SparseMatrix<T, I>) -> Coming<T, Ix2> {
-        let (m, n) = (a.rows(), a.cols());
-        let dense = self.device().uninit(elements(m, n)?)?;
-        let dense = self.to_dense(a, Dense::new(Order::Row), dense)?.into_output();
-        self.device().download_array(&dense, (m, n), Order::Row)
+        let dense = self.device().uninit_tensor([a.rows(), a.cols()])?;
+        self.device().download_tensor_array(&self.to_dense(a, dense)?)
     }
 
     /// The product with a vector ([`spmv`](Self::spmv)).
@@ -59,31 +54,20 @@ impl Sparse {
         a: &impl SparseMatrix<T, I>,
         x: &ArrayRef1<T>,
     ) -> Coming<T, Ix1> {
-        let on_x = self.device().upload_array(x, Order::Row)?.into_output();
-        let y = self.spmv(Spmv::new(), a, &on_x, self.device().uninit(a.rows())?)?.into_output();
-        self.device().download_array(&y, a.rows(), Order::Row)
+        let (x, y) = (self.device().tensor_of_array(x)?, self.device().uninit_tensor([a.rows()])?);
+        self.device().download_tensor_array(&self.spmv(Spmv::new(), a, &x, y)?)
     }
 
     /// The product with a matrix ([`spmm`](Self::spmm)): a view in any order.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when B has not as many rows as A has columns; else as [`spmm`](Self::spmm).
+    /// As [`spmm`](Self::spmm).
     pub fn spmm_array<T: SparseElement, I: SparseIndex>(
         &self,
         a: &impl SparseMatrix<T, I>,
         b: &ArrayRef2<T>,
     ) -> Coming<T, Ix2> {
-        let (m, (rows, n)) = (a.rows(), b.dim());
-        if rows != a.cols() {
-            return Err(Error::invalid("b", format!("it is {rows} x {n}, but a is {m} x {}", a.cols())));
-        }
-        let (on_b, order) = lay(self.device(), b)?;
-        let c = self.device().uninit(elements(m, n)?)?;
-        let c = self.spmm(Spmm::new(n).order_b(order).order_c(Order::Row), a, &on_b, c)?.into_output();
-        self.device().download_array(&c, (m, n), Order::Row)
+        let (b, c) = (self.device().tensor_of_array(b)?, self.device().uninit_tensor([a.rows(), b.ncols()])?);
+        self.device().download_tensor_array(&self.spmm(Spmm::new(), a, &b, c)?)
     }
-}
-
-fn elements(m: usize, n: usize) -> Result<usize> {
-    m.checked_mul(n).ok_or_else(|| Error::invalid("a", format!("{m} x {n} elements overflow")))
 }

@@ -5,14 +5,16 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::super::host::scaling;
 #[cfg(feature = "cuda")]
 use super::super::native::{ENTRIES, Pick};
+use super::super::operands::vector;
 use super::super::products::Side;
 use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Major, Sparse};
+use crate::core::buffer::DeviceBuffer;
 #[cfg(feature = "cuda")]
 use crate::core::buffer::Span;
-use crate::core::buffer::{DeviceBuffer, In};
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
+use crate::device::tensor::TensorRef;
 use crate::engines::cuda_enqueue::Enqueue;
 #[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kernels;
@@ -89,28 +91,31 @@ impl<T: SparseElement, I: SparseIndex> Routine for Scale<T, I> {
 }
 
 impl Sparse {
-    /// `diag(rows) * A * diag(columns)`, as a matrix of the same structure; a factor that is not given is the identity.
+    /// `diag(rows) * A * diag(columns)`, as a matrix of the same structure; a factor that is not given is the identity. Factors are
+    /// tensors of one axis, whose elements must be neighbours.
     /// The matrix is returned at once, while the device still computes its values.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the number of factors differs from the number of rows or columns; a stale or
-    /// foreign operand; [`Error::OutOfMemory`].
+    /// [`Error::InvalidArgument`] if the number of factors differs from the number of rows or columns, or they are not neighbours;
+    /// a stale or foreign operand; [`Error::OutOfMemory`].
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
     /// let a = device.sparse().upload_csr(2, 2, &[0, 1, 3], &[0, 0, 1], &[1.0f32, 2.0, 3.0])?;
-    /// let rows = device.upload([10.0f32, 100.0])?.into_output();
-    /// let scaled = device.sparse().scale(&a, Some(rows.as_in()), None)?;
+    /// let rows = device.tensor([2], [10.0f32, 100.0])?;
+    /// let scaled = device.sparse().scale(&a, Some(rows.view()), None)?;
     /// assert_eq!(device.download(scaled.values())?.await_result()?, [10.0, 200.0, 300.0]);
     /// # Ok(()) }
     /// ```
     pub fn scale<T: SparseElement, I: SparseIndex, M: Major>(
         &self,
         a: &Compressed<T, I, M>,
-        rows: Option<In<'_, T>>,
-        columns: Option<In<'_, T>>,
+        rows: Option<TensorRef<'_, T>>,
+        columns: Option<TensorRef<'_, T>>,
     ) -> Result<Compressed<T, I, M>> {
+        let rows = rows.as_ref().map(|rows| vector("rows", rows)).transpose()?;
+        let columns = columns.as_ref().map(|columns| vector("columns", columns)).transpose()?;
         let (rows, columns) = if M::ROWS { (rows, columns) } else { (columns, rows) };
         let scale = Scale::<T, I> { side: Side::from_compressed(a), _types: PhantomData };
         let reads = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in(), rows, columns);

@@ -12,6 +12,7 @@ use crate::core::buffer::DeviceBuffer;
 use crate::core::device_info::DeviceKind;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
+use crate::device::tensor::Tensor;
 use crate::engines::cuda_enqueue::Enqueue;
 #[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kernels;
@@ -142,41 +143,41 @@ impl Sparse {
         &self,
         a: &Compressed<T, I, M>,
         rows: bool,
-    ) -> Result<DeviceBuffer<T>> {
+    ) -> Result<Tensor<T>> {
         if rows != M::ROWS && self.device.kind() != DeviceKind::Host {
             // Across compressed rows a GPU would add in any order, so the matrix is converted first.
             return self.sums(&self.recompress(a, false)?, rows);
         }
         let sums = Sums::<T, I> { side: Side::from_compressed(a), compressed: rows == M::ROWS, _types: PhantomData };
         let to = self.device.uninit(if rows { a.rows() } else { a.cols() })?;
-        Ok(self.submit(sums, (a.offsets().as_in(), a.indices().as_in(), a.values().as_in()), (to,))?.into_output())
+        Ok(self
+            .submit(sums, (a.offsets().as_in(), a.indices().as_in(), a.values().as_in()), (to,))?
+            .into_output()
+            .into())
     }
 
-    /// The sum of each row, in the order of its entries. The sums are returned at once, while the device still computes
-    /// them.
+    /// The sum of each row, in the order of its entries, as a tensor of one axis. The sums are returned at once, while the device
+    /// still computes them.
     ///
     /// # Errors
     /// A stale or foreign matrix; [`Error::OutOfMemory`].
-    pub fn row_sums<T: SparseElement, I: SparseIndex, M: Major>(
-        &self,
-        a: &Compressed<T, I, M>,
-    ) -> Result<DeviceBuffer<T>> {
+    pub fn row_sums<T: SparseElement, I: SparseIndex, M: Major>(&self, a: &Compressed<T, I, M>) -> Result<Tensor<T>> {
         self.sums(a, true)
     }
 
-    /// The sum of each column, in the order of its entries. The sums are returned at once, while the device still
-    /// computes them.
+    /// The sum of each column, in the order of its entries, as a tensor of one axis. The sums are returned at once, while the device
+    /// still computes them.
     ///
     /// # Errors
     /// A stale or foreign matrix; [`Error::OutOfMemory`].
     pub fn column_sums<T: SparseElement, I: SparseIndex, M: Major>(
         &self,
         a: &Compressed<T, I, M>,
-    ) -> Result<DeviceBuffer<T>> {
+    ) -> Result<Tensor<T>> {
         self.sums(a, false)
     }
 
-    /// A diagonal as a dense vector, zeros included: 0 is the main one, 1 the one above it, -1 the one below it. It is
+    /// A diagonal as a tensor of one axis, zeros included: 0 is the main one, 1 the one above it, -1 the one below it. It is
     /// returned at once, while the device still computes it.
     ///
     /// # Errors
@@ -187,15 +188,15 @@ impl Sparse {
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
     /// let a = device.sparse().upload_csr(2, 2, &[0, 2, 2], &[0, 1], &[1.0f32, 2.0])?;
-    /// assert_eq!(device.download(&device.sparse().diagonal(&a, 0)?)?.await_result()?, [1.0, 0.0]);
-    /// assert_eq!(device.download(&device.sparse().diagonal(&a, 1)?)?.await_result()?, [2.0]);
+    /// assert_eq!(device.to_vec(&device.sparse().diagonal(&a, 0)?)?, [1.0, 0.0]);
+    /// assert_eq!(device.to_vec(&device.sparse().diagonal(&a, 1)?)?, [2.0]);
     /// # Ok(()) }
     /// ```
     pub fn diagonal<T: SparseElement, I: SparseIndex, M: Major>(
         &self,
         a: &Compressed<T, I, M>,
         number: i64,
-    ) -> Result<DeviceBuffer<T>> {
+    ) -> Result<Tensor<T>> {
         let away = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX);
         let (row, column) = if number < 0 { (away, 0) } else { (0, away) };
         let (Some(rows), Some(cols)) = (a.rows().checked_sub(row), a.cols().checked_sub(column)) else {
@@ -206,6 +207,6 @@ impl Sparse {
         let diagonal = Diagonal::<T, I> { side: Side::from_compressed(a), first, _types: PhantomData };
         let to = self.device.uninit(rows.min(cols))?;
         let reads = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
-        Ok(self.submit(diagonal, reads, (to,))?.into_output())
+        Ok(self.submit(diagonal, reads, (to,))?.into_output().into())
     }
 }

@@ -5,13 +5,15 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::super::host::vectors;
 #[cfg(feature = "cuda")]
 use super::super::native::{ENTRIES, Pick};
+use super::super::operands::{check_vector, vector};
 use super::super::routine::{Call, Routine};
 use super::super::{Sparse, SparseVector};
-use crate::core::buffer::{DeviceBuffer, In, Readable};
+use crate::core::buffer::DeviceBuffer;
 use crate::core::dispatch::PendingDispatch;
-use crate::core::error::{Error, Result};
+use crate::core::error::{Error, Rejected, Result};
 use crate::core::op::{Cost, OperandNames, Spans, Verdict};
 use crate::device::dispatch::Submitted;
+use crate::device::tensor::{ReadableTensor, Tensor, TensorRef, WritableTensor};
 #[cfg(feature = "cuda")]
 use crate::engines::cuda::Ptx;
 use crate::engines::cuda_enqueue::Enqueue;
@@ -194,20 +196,20 @@ routine! {
 }
 
 impl Sparse {
-    /// `y = alpha * x + beta * y` with a sparse x. On a GPU a kernel of our own computes it: cuSPARSE's `Axpby` is
-    /// deprecated.
+    /// `y = alpha * x + beta * y` with a sparse x and a dense y: a tensor of one axis, whose elements must be neighbours. On a GPU a
+    /// kernel of our own computes it: cuSPARSE's `Axpby` is deprecated.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the lengths of x and y differ; a stale or foreign buffer. `y` comes back.
+    /// [`Error::InvalidArgument`] if the lengths of x and y differ, or the elements of y are not neighbours; a stale or foreign
+    /// buffer. `y` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let (places, values) = (device.upload([2i32])?.into_output(), device.upload([5.0f32])?.into_output());
-    /// let x = device.sparse().vector(3, places, values)?.await_result()?;
-    /// let y = device.upload([1.0f32, 2.0, 3.0])?.into_output();
+    /// let x = device.sparse().vector(3, device.buffer([2i32])?, device.buffer([5.0f32])?)?.await_result()?;
+    /// let y = device.tensor([3], [1.0f32, 2.0, 3.0])?;
     /// let y = device.sparse().axpby(2.0, &x, 10.0, y)?.await_result()?;
-    /// assert_eq!(device.download(&y)?.await_result()?, [10.0, 20.0, 40.0]);
+    /// assert_eq!(device.to_vec(&y)?, [10.0, 20.0, 40.0]);
     /// # Ok(()) }
     /// ```
     pub fn axpby<T: SparseElement, I: SparseIndex>(
@@ -215,26 +217,30 @@ impl Sparse {
         alpha: T::Scalar,
         x: &SparseVector<T, I>,
         beta: T::Scalar,
-        y: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let axpby = Axpby::<T, I> { at: Places::from_vector(x), alpha, beta, _types: PhantomData };
-        self.submit(axpby, (x.indices().as_in(), x.values().as_in()), (y,))
+        y: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        let (y, axpby) = (y.into(), Axpby::<T, I> { at: Places::from_vector(x), alpha, beta, _types: PhantomData });
+        let reads = check_vector("y", &y).map(|()| (x.indices().as_in(), x.values().as_in()));
+        y.submit(("sparse_axpby", "sparse"), reads, |reads, y| self.submit(axpby, reads, (y,)))
     }
 
-    /// Reads the elements of a dense y at the indices of x (`cusparseGather`). The values of x are not read:
-    /// [`with_values`](SparseVector::with_values) makes a sparse vector from the result.
+    /// Reads the elements of a dense y at the indices of x (`cusparseGather`). Both `y` and `values` are tensors of one axis, whose
+    /// elements must be neighbours. The values of x are not read: [`with_values`](SparseVector::with_values) makes a sparse vector
+    /// from the buffer of the result.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the lengths of x and y differ, or `values` does not have the length of x's stored
-    /// elements; a stale or foreign buffer. `values` comes back.
+    /// [`Error::InvalidArgument`] if the lengths of x and y differ, `values` does not have the length of x's stored
+    /// elements, or elements are not neighbours; a stale or foreign buffer. `values` comes back.
     pub fn gather<'a, T: SparseElement, I: SparseIndex, U: SparseElement>(
         &self,
-        y: impl Readable<'a, T>,
+        y: impl ReadableTensor<'a, T>,
         x: &SparseVector<U, I>,
-        values: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
+        values: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        let (y, values) = (y.into(), values.into());
         let gather = Gather::<T, I> { at: Places::from_vector(x), _types: PhantomData };
-        self.submit(gather, (x.indices().as_in(), y.into()), (values,))
+        let reads = check_vector("values", &values).and_then(|()| Ok((x.indices().as_in(), vector("y", &y)?)));
+        values.submit(("gather", "sparse"), reads, |reads, values| self.submit(gather, reads, (values,)))
     }
 
     /// Writes the values of a sparse x to y at the indices of x (`cusparseScatter`); the other elements of y do not
@@ -245,38 +251,52 @@ impl Sparse {
     pub fn scatter<T: SparseElement, I: SparseIndex>(
         &self,
         x: &SparseVector<T, I>,
-        y: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let scatter = Scatter::<T, I> { at: Places::from_vector(x), _types: PhantomData };
-        self.submit(scatter, (x.indices().as_in(), x.values().as_in()), (y,))
+        y: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        let (y, scatter) = (y.into(), Scatter::<T, I> { at: Places::from_vector(x), _types: PhantomData });
+        let reads = check_vector("y", &y).map(|()| (x.indices().as_in(), x.values().as_in()));
+        y.submit(("scatter", "sparse"), reads, |reads, y| self.submit(scatter, reads, (y,)))
     }
 
-    /// The Givens rotation `x, y = c * x + s * y, c * y - s * x` at the indices of `x`; `values` are the values of x.
+    /// The Givens rotation `x, y = c * x + s * y, c * y - s * x` at the indices of `x`; `values` are the values of x. Both are
+    /// tensors of one axis, whose elements must be neighbours.
     ///
     /// # Errors
-    /// As [`axpby`](Self::axpby). Both buffers come back.
+    /// As [`axpby`](Self::axpby). Both tensors come back.
     pub fn rot<T: SparseElement, I: SparseIndex, U: SparseElement>(
         &self,
         c: T::Scalar,
         s: T::Scalar,
         x: &SparseVector<U, I>,
-        values: DeviceBuffer<T>,
-        y: DeviceBuffer<T>,
-    ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<T>)> {
+        values: impl WritableTensor<T>,
+        y: impl WritableTensor<T>,
+    ) -> Submitted<(Tensor<T>, Tensor<T>)> {
+        let (values, y) = (values.into(), y.into());
+        if let Err(error) = check_vector("values", &values).and_then(|()| check_vector("y", &y)) {
+            let back = (values.into_tensor(), y.into_tensor());
+            return Err(Rejected::new(error.in_op("sparse_rot", "sparse"), back));
+        }
         let rot = Rot::<T, I> { at: Places::from_vector(x), c, s, _types: PhantomData };
-        self.submit(rot, (x.indices().as_in(),), (values, y))
+        let ((values, _, of_values), (y, _, of_y)) = (values.operand(), y.operand());
+        let whole = |(values, y)| (of_values.tensor(values), of_y.tensor(y));
+        match self.submit(rot, (x.indices().as_in(),), (values, y)) {
+            Ok(pending) => Ok(pending.retype(|buffers| Ok::<_, Error>(whole(buffers)))?),
+            Err(rejected) => Err(rejected.map(whole)),
+        }
     }
 
-    /// The sum of `x_i * y_i`. On a GPU a kernel of our own computes it: cuSPARSE's `SpVV` is deprecated.
+    /// The sum of `x_i * y_i`, where y is a tensor of one axis, whose elements must be neighbours. On a GPU a kernel of our own
+    /// computes it: cuSPARSE's `SpVV` is deprecated.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the lengths of x and y differ; a stale or foreign buffer.
+    /// [`Error::InvalidArgument`] if the lengths of x and y differ, or the elements of y are not neighbours; a stale or foreign
+    /// buffer.
     pub fn dot<'a, T: SparseElement, I: SparseIndex>(
         &self,
         x: &SparseVector<T, I>,
-        y: impl Readable<'a, T>,
+        y: impl ReadableTensor<'a, T>,
     ) -> Result<PendingDispatch<T, Verdict>> {
-        self.sum_of_products(x, false, y.into())
+        self.sum_of_products(x, false, &y.into())
     }
 
     /// As [`dot`](Self::dot) with the conjugate of x; the same for real types.
@@ -286,17 +306,18 @@ impl Sparse {
     pub fn dotc<'a, T: SparseElement, I: SparseIndex>(
         &self,
         x: &SparseVector<T, I>,
-        y: impl Readable<'a, T>,
+        y: impl ReadableTensor<'a, T>,
     ) -> Result<PendingDispatch<T, Verdict>> {
-        self.sum_of_products(x, true, y.into())
+        self.sum_of_products(x, true, &y.into())
     }
 
     fn sum_of_products<T: SparseElement, I: SparseIndex>(
         &self,
         x: &SparseVector<T, I>,
         conj: bool,
-        y: In<'_, T>,
+        y: &TensorRef<'_, T>,
     ) -> Result<PendingDispatch<T, Verdict>> {
+        let y = vector("y", y).map_err(|error| error.in_op("sparse_dot", "sparse"))?;
         let dot = Dot::<T, I> { at: Places::from_vector(x), conj, _types: PhantomData };
         self.submit(dot, (x.indices().as_in(), x.values().as_in(), y), ())
     }

@@ -6,18 +6,20 @@ use super::super::formats::{SparseMatrix, Stored};
 use super::super::host::convert;
 #[cfg(feature = "cuda")]
 use super::super::layout::Format;
+use super::super::layout::Layout;
 #[cfg(feature = "host")]
 use super::super::layout::store;
-use super::super::layout::{DenseAt, Layout};
 use super::super::made::Producer;
 #[cfg(feature = "cuda")]
 use super::super::native::{ARRANGE, ENTRIES, Pick};
+use super::super::operands::DenseAt;
 use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
-use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::buffer::DeviceBuffer;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Part, ReadableTensor, Tensor, TensorRef, WritableTensor};
 #[cfg(feature = "cuda")]
 use crate::engines::cuda::KernelArg;
 use crate::engines::cuda_enqueue::Enqueue;
@@ -25,30 +27,6 @@ use crate::libraries::flags::Order;
 #[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
-
-/// The layout of a dense matrix in its buffer: column-major without gaps by default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dense {
-    order: Order,
-    ld: Option<usize>,
-}
-
-impl Dense {
-    /// A matrix in this order, without gaps.
-    pub fn new(order: Order) -> Self {
-        Dense { order, ld: None }
-    }
-
-    /// Sets the leading dimension.
-    pub fn ld(mut self, ld: usize) -> Self {
-        self.ld = Some(ld);
-        self
-    }
-
-    fn at(self, rows: usize, cols: usize) -> DenseAt {
-        DenseAt::new(rows, cols, self.ld, self.order)
-    }
-}
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -68,7 +46,8 @@ impl<T: SparseElement, I: SparseIndex> Routine for ToDense<T, I> {
 
     fn check(&self, (first, second, values): &Spans<Self::Reads>, (dense,): &Spans<(T,)>) -> Result<()> {
         self.layout.check::<I>(first.len(), second.len(), values.len())?;
-        self.at.check("dense", "ld", dense.len())
+        self.at.check_shape("dense", (self.layout.rows, self.layout.cols), format_args!("the matrix is"))?;
+        self.at.check("dense", dense.len())
     }
 
     fn overwrites_each(&self, (dense,): &Spans<(T,)>, _: usize) -> bool {
@@ -155,7 +134,7 @@ impl<T: SparseElement, I: SparseIndex> Producer for FromDense<T, I> {
     }
 
     fn check(&self, (dense,): &Spans<(T,)>) -> Result<()> {
-        self.at.check("dense", "ld", dense.len())
+        self.at.check("dense", dense.len())
     }
 
     fn cost(&self) -> Cost {
@@ -203,65 +182,79 @@ impl<T: SparseElement, I: SparseIndex> Producer for FromDense<T, I> {
 }
 
 impl Sparse {
-    /// Writes the matrix, zeros included, to a dense one (`cusparseSparseToDense`); the matrix may have any format. The
-    /// gaps between the columns (or rows) of `dense` do not change.
+    /// Writes the matrix, zeros included, to a dense one (`cusparseSparseToDense`): a tensor of two axes, in either order. The matrix
+    /// may have any format.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the matrix does not fit into `dense`; a stale or foreign buffer. `dense` comes
-    /// back.
+    /// [`Error::InvalidArgument`] if the shapes differ, or neither the rows nor the columns of `dense` are contiguous; a stale or
+    /// foreign buffer. `dense` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, Order, sparse::Dense};
-    /// let device = Device::host()?;
+    /// let device = windlass::Device::host()?;
     /// let a = device.sparse().upload_csr(2, 2, &[0, 1, 2], &[1, 0], &[1.0f32, 2.0])?;
-    /// let dense = device.sparse().to_dense(&a, Dense::new(Order::Row), device.uninit(4)?)?.await_result()?;
-    /// assert_eq!(device.download(&dense)?.await_result()?, [0.0, 1.0, 2.0, 0.0]);
+    /// let dense = device.sparse().to_dense(&a, device.uninit_tensor([2, 2])?)?.await_result()?;
+    /// assert_eq!(device.show(&dense)?.to_string(), "[[0. 1.]\n [2. 0.]]");
     /// # Ok(()) }
     /// ```
     pub fn to_dense<T: SparseElement, I: SparseIndex>(
         &self,
         a: &impl SparseMatrix<T, I>,
-        how: Dense,
-        dense: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let Stored { layout, first, second, values, .. } = a.stored();
-        let to = ToDense::<T, I> { layout, at: how.at(layout.rows, layout.cols), _types: PhantomData };
-        self.submit(to, (first, second, values), (dense,))
+        dense: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        self.spread(a.stored(), dense.into())
     }
 
-    /// Makes compressed rows from the elements of a dense matrix that are NaN or larger in magnitude than `threshold`.
-    /// A threshold of 0 keeps all elements that are not zero. The call waits for the number of entries.
+    fn spread<T: SparseElement, I: SparseIndex>(
+        &self,
+        Stored { layout, first, second, values, .. }: Stored<'_, T, I>,
+        dense: Part<T>,
+    ) -> Submitted<Tensor<T>> {
+        let at = DenseAt::from_matrix("dense", dense.layout(), Order::Row);
+        dense.submit(("sparse_to_dense", "sparse"), at, |at, dense| {
+            self.submit(ToDense::<T, I> { layout, at, _types: PhantomData }, (first, second, values), (dense,))
+        })
+    }
+
+    /// Makes compressed rows from the elements of a dense matrix that are NaN or larger in magnitude than `threshold`: of a tensor
+    /// of two axes, in either order. A threshold of 0 keeps all elements that are not zero. The call waits for the number of
+    /// entries.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if `dense` does not hold the matrix, the threshold is negative or NaN, or there are
-    /// more entries than the index type can count; a stale or foreign buffer; [`Error::OutOfMemory`].
+    /// [`Error::InvalidArgument`] if neither the rows nor the columns of `dense` are contiguous, the threshold is negative or NaN,
+    /// or there are more entries than the index type can count; a stale or foreign buffer; [`Error::OutOfMemory`].
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, Order, sparse::{Csr, Dense}};
+    /// use windlass::{Device, sparse::Csr};
     /// let device = Device::host()?;
-    /// let dense = device.upload([0.0f32, 3.0, 0.5, 0.0])?.into_output();
-    /// let a: Csr<f32> = device.sparse().from_dense(2, 2, Dense::new(Order::Row), 1.0, &dense)?;
+    /// let dense = device.tensor([2, 2], [0.0f32, 3.0, 0.5, 0.0])?;
+    /// let a: Csr<f32> = device.sparse().from_dense(&dense, 1.0)?;
     /// assert_eq!(device.download(a.values())?.await_result()?, [3.0]);
     /// # Ok(()) }
     /// ```
     pub fn from_dense<'a, T: SparseElement, I: SparseIndex>(
         &self,
-        rows: usize,
-        cols: usize,
-        how: Dense,
+        dense: impl ReadableTensor<'a, T>,
         threshold: f64,
-        dense: impl Readable<'a, T>,
+    ) -> Result<Csr<T, I>> {
+        self.collected(&dense.into(), threshold)
+    }
+
+    fn collected<T: SparseElement, I: SparseIndex>(
+        &self,
+        dense: &TensorRef<'_, T>,
+        threshold: f64,
     ) -> Result<Csr<T, I>> {
         if threshold.is_nan() || threshold < 0.0 {
             return Err(Error::invalid("threshold", format!("{threshold} is negative or NaN")));
         }
-        Csr::<T, I>::layout_of(rows, cols, 0).check_sizes::<I>()?;
-        let from = FromDense::<T, I> { at: how.at(rows, cols), threshold, _types: PhantomData };
-        let dense = dense.into();
+        let (dense, layout) = dense.operand()?;
+        let at = DenseAt::from_matrix("dense", &layout, Order::Row)?;
+        Csr::<T, I>::layout_of(at.rows, at.cols, 0).check_sizes::<I>()?;
+        let from = FromDense::<T, I> { at, threshold, _types: PhantomData };
         let (offsets, columns, values) = self.produce(from, || (dense,))?;
         // SAFETY: each row is read from its first column to its last, and the same elements are counted and stored.
-        unsafe { Csr::assume_valid(rows, cols, offsets, columns, values) }
+        unsafe { Csr::assume_valid(at.rows, at.cols, offsets, columns, values) }
     }
 }

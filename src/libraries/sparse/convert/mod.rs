@@ -14,8 +14,6 @@ mod dense;
 mod recompress;
 mod triplets;
 
-pub use dense::Dense;
-
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn register<T: super::SparseElement, I: super::SparseIndex>(
     registry: &mut crate::engines::worker::Registry,

@@ -5,11 +5,13 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::super::host;
 #[cfg(feature = "cuda")]
 use super::super::native::{ARRANGE, Pick, SORT};
+use super::super::operands::vector;
 use super::super::routine::{Call, Routine};
 use super::super::{Coo, Sparse};
-use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::buffer::DeviceBuffer;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Output, Spans};
+use crate::device::tensor::{ReadableTensor, TensorRef};
 use crate::engines::cuda_enqueue::Enqueue;
 #[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kernels;
@@ -184,8 +186,9 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sum<T, I> {
 }
 
 impl Sparse {
-    /// Makes a matrix from coordinates in any order, in which a position may occur several times. The values of such
-    /// duplicates are summed in the order in which they are given. The call waits for the number of distinct positions.
+    /// Makes a matrix from coordinates in any order, in which a position may occur several times: tensors of one axis, whose
+    /// elements must be neighbours. The values of such duplicates are summed in the order in which they are given. The call waits
+    /// for the number of distinct positions.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the lengths differ, or if an entry does not lie inside the matrix; a stale or
@@ -206,11 +209,22 @@ impl Sparse {
         &self,
         rows: usize,
         cols: usize,
-        row_indices: impl Readable<'a, I>,
-        column_indices: impl Readable<'a, I>,
-        values: impl Readable<'a, T>,
+        row_indices: impl ReadableTensor<'a, I>,
+        column_indices: impl ReadableTensor<'a, I>,
+        values: impl ReadableTensor<'a, T>,
     ) -> Result<Coo<T, I>> {
-        let (row_indices, column_indices, values) = (row_indices.into(), column_indices.into(), values.into());
+        self.summed((rows, cols), [&row_indices.into(), &column_indices.into()], &values.into())
+    }
+
+    fn summed<T: SparseElement, I: SparseIndex>(
+        &self,
+        (rows, cols): (usize, usize),
+        [row_indices, column_indices]: [&TensorRef<'_, I>; 2],
+        values: &TensorRef<'_, T>,
+    ) -> Result<Coo<T, I>> {
+        let (row_indices, column_indices) =
+            (vector("row_indices", row_indices)?, vector("column_indices", column_indices)?);
+        let values = vector("values", values)?;
         let (device, len) = (&self.device, values.len());
         Coo::<T, I>::layout_of(rows, cols, len).check_sizes::<I>()?;
         let sort = Sort::<T, I> { rows, cols, _types: PhantomData };

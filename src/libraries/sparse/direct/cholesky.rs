@@ -3,6 +3,7 @@
 use super::super::element::{SolveElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::direct::cholesky::{self, Structure, Triangle};
+use super::super::operands::DenseAt;
 use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
 use super::{Analysis, Direct};
@@ -12,6 +13,7 @@ use crate::core::op::{Cost, OperandNames, Output, Spans};
 #[cfg(feature = "host")]
 use crate::core::room::collected;
 use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Tensor, WritableTensor};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::libraries::flags::Uplo;
 use std::marker::PhantomData;
@@ -37,14 +39,19 @@ impl<T: SolveElement, I: SparseIndex> SparseCholesky<T, I> {
         (&self.offsets, &self.rows, &self.values)
     }
 
-    /// Solves `A * X = B` and overwrites B with X. B has `columns` columns without gaps.
+    /// Solves `A * X = B` and overwrites B with X. B is a tensor of two axes whose columns are contiguous, or of one axis.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the number of elements of B is wrong; a stale or foreign buffer. B comes back.
-    pub fn solve(&self, sparse: &Sparse, columns: usize, b: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
-        let op = Solve::<T, I> { n: self.n(), entries: self.values.len(), columns, _types: PhantomData };
-        let reads = (self.order.as_in(), self.offsets.as_in(), self.rows.as_in(), self.values.as_in());
-        sparse.submit(op, reads, (b,))
+    /// [`Error::InvalidArgument`] if B has not as many rows as A, or its columns are not contiguous; a stale or foreign buffer. B
+    /// comes back.
+    pub fn solve(&self, sparse: &Sparse, b: impl WritableTensor<T>) -> Submitted<Tensor<T>> {
+        let b = b.into();
+        let at = DenseAt::from_columns("b", b.layout());
+        b.submit(("sparse_cholesky_solve", "sparse"), at, |at, b| {
+            let op = Solve::<T, I> { n: self.n(), entries: self.values.len(), b: at, _types: PhantomData };
+            let reads = (self.order.as_in(), self.offsets.as_in(), self.rows.as_in(), self.values.as_in());
+            sparse.submit(op, reads, (b,))
+        })
     }
 }
 
@@ -137,7 +144,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
 pub(in super::super) struct Solve<T, I> {
     n: usize,
     entries: usize,
-    columns: usize,
+    b: DenseAt,
     _types: PhantomData<fn() -> (T, I)>,
 }
 
@@ -155,22 +162,20 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
         if rows.len() != self.entries || values.len() != self.entries {
             return Err(Error::invalid("factor", format!("{} values, but {} row indices", values.len(), rows.len())));
         }
-        if self.n.checked_mul(self.columns) != Some(b.len()) {
-            let text = format!("{} elements do not fit {} columns of {} rows", b.len(), self.columns, self.n);
-            return Err(Error::invalid("b", text));
-        }
-        Ok(())
+        self.b.check_shape("b", (self.n, self.b.cols), format_args!("the factor is {0} x {0}, which takes", self.n))?;
+        self.b.check("b", b.len())
     }
 
     fn cost(&self) -> Cost {
-        let moved = self.entries.saturating_mul(self.columns).saturating_mul(2).saturating_mul(size_of::<T>());
+        let moved = self.entries.saturating_mul(self.b.cols).saturating_mul(2).saturating_mul(size_of::<T>());
         Cost { flops: 0, bytes: moved as u64 }
     }
 
     #[cfg(feature = "host")]
     fn host(&self, (order, offsets, rows, values): (&[I], &[I], &[I], &[T]), (b,): (&mut [T],)) -> Result<()> {
         let (order, offsets) = (super::places(order), super::places(offsets));
-        let columns: Vec<&mut [T]> = collected(b.chunks_exact_mut(self.n.max(1)))?;
+        let columns = b.chunks_mut(self.b.ld.max(1)).filter_map(|column| column.get_mut(..self.n));
+        let columns: Vec<&mut [T]> = collected(columns)?;
         crate::numerics::parallel::each(columns, 2, &|b| cholesky::solve(&order, &offsets, (rows, values), b));
         Ok(())
     }

@@ -16,7 +16,6 @@ mod qr;
 
 pub use analyse::{Analysis, Direct};
 pub use cholesky::SparseCholesky;
-pub use qr::LeastSquares;
 
 use super::element::SparseIndex;
 #[cfg(feature = "host")]

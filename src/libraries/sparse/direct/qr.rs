@@ -3,30 +3,17 @@
 use super::super::element::{SolveElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::{Rows, direct::cholesky::Structure, direct::qr};
+use super::super::operands::DenseAt;
 use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
 use super::{Analysis, Direct};
-use crate::core::buffer::{DeviceBuffer, List, Readable};
-use crate::core::error::{Error, Rejected, Result, Site};
-use crate::core::op::{Cost, OperandNames, Output, Spans, Verdict};
+use crate::core::buffer::{DeviceBuffer, List};
+use crate::core::error::{Error, Result, Site};
+use crate::core::op::{Cost, OperandNames, Spans, Verdict};
 use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Part, ReadableTensor, Tensor, TensorRef, WritableTensor};
 use crate::engines::cuda_enqueue::Enqueue;
 use std::marker::PhantomData;
-
-/// The result of [`Sparse::solve_qr`].
-#[derive(Debug)]
-pub struct LeastSquares<T: SolveElement> {
-    /// The solutions, one column for each right-hand side, without gaps.
-    pub x: DeviceBuffer<T>,
-}
-
-impl<T: SolveElement> Output for LeastSquares<T> {
-    type Writes = (T,);
-    type Host = ();
-    fn join((x,): (DeviceBuffer<T>,), (): ()) -> Result<Self> {
-        Ok(LeastSquares { x })
-    }
-}
 
 /// Factorizes and solves.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -35,7 +22,8 @@ pub(in super::super) struct Solve<T, I> {
     rows: usize,
     cols: usize,
     nnz: usize,
-    columns: usize,
+    b: DenseAt,
+    x: DenseAt,
     _types: PhantomData<fn() -> (T, I)>,
 }
 
@@ -45,7 +33,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     const OPERANDS: OperandNames = (&["a", "a", "a", "plan", "b"], &["x"]);
     /// Offsets, indices and values of A; the plan; B.
     type Reads = (I, I, T, List<I>, T);
-    type Output = LeastSquares<T>;
+    type Output = DeviceBuffer<T>;
     /// The column of the first zero pivot plus 1, or 0; all bits set for another structure.
     type Raw = u64;
 
@@ -55,17 +43,15 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
             return Err(Error::invalid("a", format!("{} entries, but {} are needed", values.len(), self.nnz)));
         }
         super::check_parts(self.cols, self.nnz, self.rows, plan)?;
-        for (name, rows, len) in [("b", self.rows, b.len()), ("x", self.cols, x.len())] {
-            if rows.checked_mul(self.columns) != Some(len) {
-                let text = format!("{len} elements do not fit {} columns of {rows} rows", self.columns);
-                return Err(Error::invalid(name, text));
-            }
-        }
-        Ok(())
+        let (rows, cols, sides) = (self.rows, self.cols, self.b.cols);
+        self.b.check_shape("b", (rows, sides), format_args!("A is {rows} x {cols}, which takes"))?;
+        self.x.check_shape("x", (cols, sides), format_args!("the solution is"))?;
+        self.b.check("b", b.len())?;
+        self.x.check("x", x.len())
     }
 
-    fn overwrites_each(&self, _: &Spans<(T,)>, _: usize) -> bool {
-        true
+    fn overwrites_each(&self, (x,): &Spans<(T,)>, _: usize) -> bool {
+        self.x.fills(x.len())
     }
 
     fn cost(&self) -> Cost {
@@ -78,7 +64,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
         (offsets, indices, values, plan, b): <Self::Reads as crate::core::buffer::Elems>::Slices<'_>,
         (x,): (&mut [T],),
     ) -> Result<u64> {
-        x.fill(T::default());
+        x.chunks_mut(self.x.ld.max(1)).for_each(|x| x.iter_mut().take(self.cols).for_each(|x| *x = T::default()));
         let ([order, parents, starts], analysed) = super::parts(&plan);
         if analysed.is_some_and(|analysed| analysed != [offsets, indices]) {
             return Ok(super::OTHER);
@@ -86,7 +72,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
         let (order, parents, starts) = (super::places(order), super::parents(parents), super::places(starts));
         let structure = Structure { order: &order, parents: &parents, offsets: &starts };
         let a = Rows { count: self.rows, width: self.cols, offsets, indices, values };
-        Ok(qr::solve(&structure, &a, (b, x), self.columns) as u64)
+        Ok(qr::solve(&structure, &a, ((b, self.b.ld), (x, self.x.ld)), self.b.cols) as u64)
     }
 
     #[cfg(feature = "cuda")]
@@ -106,14 +92,14 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
 impl Sparse {
     /// Solves the least-squares problem `min ||A * X - B||` for a matrix A of full rank whose structure was analysed;
     /// if A is square, X solves `A * X = B`. It computes R of `A = Q * R` and applies the rotations to the right-hand
-    /// sides at the same time, so Q is not stored. B has `columns` columns, each with as many elements as A has rows; X
-    /// has `columns` columns, each with as many elements as A has columns. Both have no gaps. Host engine only.
+    /// sides at the same time, so Q is not stored. B and X are tensors of two axes whose columns are contiguous, or both of one
+    /// axis: B has as many rows as A has rows, X as many as A has columns. Host engine only.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the analysis is for another method, another size or another number of entries, or
-    /// the lengths do not fit; a stale or foreign buffer. From the wait: [`Error::InvalidArgument`] if the structure of
-    /// A is not the one that was analysed; [`Error::Singular`] with the column, counted from 1, that depends
-    /// linearly on others. X comes back.
+    /// [`Error::InvalidArgument`] if the analysis is for another method, another size or another number of entries, the
+    /// shapes do not agree, or the columns of B or X are not contiguous; a stale or foreign buffer. From the wait:
+    /// [`Error::InvalidArgument`] if the structure of A is not the one that was analysed; [`Error::Singular`] with the column,
+    /// counted from 1, that depends linearly on others. X comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -122,9 +108,9 @@ impl Sparse {
     /// let sparse = device.sparse();
     /// let a = sparse.upload_csr(3, 2, &[0, 1, 2, 4], &[0, 1, 0, 1], &[1.0f64, 1.0, 1.0, 1.0])?; // [1 0; 0 1; 1 1]
     /// let analysis = sparse.analyse(Direct::Qr, &a)?;
-    /// let b = device.upload([1.0f64, 2.0, 0.0])?.into_output();
-    /// let solved = sparse.solve_qr(&analysis, &a, 1, &b, device.uninit(2)?)?.await_result()?;
-    /// let x = device.download(&solved.x)?.await_result()?;
+    /// let b = device.tensor([3], [1.0f64, 2.0, 0.0])?;
+    /// let x = sparse.solve_qr(&analysis, &a, &b, device.uninit_tensor([2])?)?.await_result()?;
+    /// let x = device.to_vec(&x)?;
     /// assert!(x[0].abs() < 1e-15 && (x[1] - 1.0).abs() < 1e-15);
     /// # Ok(()) }
     /// ```
@@ -132,15 +118,28 @@ impl Sparse {
         &self,
         analysis: &Analysis<I>,
         a: &Csr<T, I>,
-        columns: usize,
-        b: impl Readable<'a, T>,
-        x: DeviceBuffer<T>,
-    ) -> Submitted<LeastSquares<T>, Verdict> {
-        if let Err(error) = analysis.check(analysis.direct == Direct::Qr, a) {
-            return Err(Rejected::new(error.in_op("sparse_qr", "sparse"), (x,)));
-        }
-        let op = Solve::<T, I> { rows: a.rows(), cols: a.cols(), nnz: a.nnz(), columns, _types: PhantomData };
-        let of_a = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
-        self.submit(op, (of_a.0, of_a.1, of_a.2, &analysis.plan(a), b.into()), (x,))
+        b: impl ReadableTensor<'a, T>,
+        x: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>, Verdict> {
+        self.least_squares(analysis, a, &b.into(), x.into())
+    }
+
+    fn least_squares<T: SolveElement, I: SparseIndex>(
+        &self,
+        analysis: &Analysis<I>,
+        a: &Csr<T, I>,
+        b: &TensorRef<'_, T>,
+        x: Part<T>,
+    ) -> Submitted<Tensor<T>, Verdict> {
+        let operands = analysis.check(analysis.direct == Direct::Qr, a).and_then(|()| {
+            let (b, of_b) = b.operand()?;
+            Ok((b, DenseAt::from_columns("b", &of_b)?, DenseAt::from_columns("x", x.layout())?))
+        });
+        x.submit(("sparse_qr", "sparse"), operands, |(b, of_b, of_x), x| {
+            let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
+            let op = Solve::<T, I> { rows, cols, nnz, b: of_b, x: of_x, _types: PhantomData };
+            let of_a = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
+            self.submit(op, (of_a.0, of_a.1, of_a.2, &analysis.plan(a), b), (x,))
+        })
     }
 }

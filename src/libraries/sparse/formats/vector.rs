@@ -166,10 +166,9 @@ impl Sparse {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let (places, values) = (device.upload([1i32, 3])?.into_output(), device.upload([5.0f32, 7.0])?.into_output());
-    /// let x = device.sparse().vector(4, places, values)?.await_result()?;
-    /// let y = device.sparse().scatter(&x, device.zeros(4)?)?.await_result()?;
-    /// assert_eq!(device.download(&y)?.await_result()?, [0.0, 5.0, 0.0, 7.0]);
+    /// let x = device.sparse().vector(4, device.buffer([1i32, 3])?, device.buffer([5.0f32, 7.0])?)?.await_result()?;
+    /// let y = device.sparse().scatter(&x, device.zeros_tensor([4])?)?.await_result()?;
+    /// assert_eq!(device.to_vec(&y)?, [0.0, 5.0, 0.0, 7.0]);
     /// # Ok(()) }
     /// ```
     pub fn vector<T: SparseElement, I: SparseIndex>(

@@ -1,25 +1,17 @@
 //! `C = alpha * (A * B) + beta * C` at the entries of a sparse C, with dense A and B.
 
-use super::super::element::{Number, SparseElement, SparseIndex};
+use super::super::element::{SparseElement, SparseIndex};
 use super::spmm::Steps;
 use super::spmv::update;
 use super::{at, split};
 
-/// A dense operand: its layout, and whether it is conjugated.
-#[derive(Clone, Copy)]
-pub(crate) struct Dense<'a, T> {
-    pub(crate) data: &'a [T],
-    pub(crate) steps: Steps,
-    pub(crate) conj: bool,
-}
-
-/// `offsets` and `indices` are the structure of C, `values` its values.
+/// `offsets` and `indices` are the structure of C, `values` its values; A and B have their steps.
 pub(crate) fn sddmm<T: SparseElement, I: SparseIndex>(
     (offsets, indices, rows): (&[I], &[I], usize),
     k: usize,
     (alpha, beta): (T::Scalar, T::Scalar),
-    a: Dense<'_, T>,
-    b: Dense<'_, T>,
+    (a, of_a): (&[T], Steps),
+    (b, of_b): (&[T], Steps),
     values: &mut [T],
 ) {
     let bounds = split::by_entries(offsets, rows, k);
@@ -31,12 +23,9 @@ pub(crate) fn sddmm<T: SparseElement, I: SparseIndex>(
                 let column = at(indices, place).place();
                 let mut sum = T::Scalar::default();
                 for step in 0..k {
-                    let x = at(a.data, a.steps.place(row, step)).widen().conj_if(a.conj);
-                    let y = at(
-                        b.data,
-                        b.steps.row.saturating_mul(step).saturating_add(b.steps.column.saturating_mul(column)),
-                    );
-                    sum = sum + x * y.widen().conj_if(b.conj);
+                    let x = at(a, of_a.place(row, step)).widen();
+                    let y = at(b, of_b.row.saturating_mul(step).saturating_add(of_b.column.saturating_mul(column)));
+                    sum = sum + x * y.widen();
                 }
                 if let Some(value) = place.checked_sub(first).and_then(|place| values.get_mut(place)) {
                     update(value, alpha, sum, beta);

@@ -2,7 +2,8 @@
 //! read during the call. Their arrays belong to the operands, which the dispatch keeps alive.
 
 use super::super::element::{SparseElement, SparseIndex};
-use super::super::layout::{DenseAt, Format, Layout};
+use super::super::layout::{Format, Layout};
+use super::super::operands::DenseAt;
 use super::functions::{CusparseFunctions, RawDense, RawMatrix, RawVector};
 use crate::core::error::{Error, Result};
 use crate::engines::cuda::{AnyThread, Native};

@@ -3,20 +3,18 @@
 use super::super::element::{Number, SparseElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::sddmm;
-use super::super::layout::DenseAt;
-#[cfg(feature = "cuda")]
-use super::super::layout::operation;
 #[cfg(feature = "cuda")]
 use super::super::native::{Cusparse, ENTRIES, Factor, dense_matrix};
+use super::super::operands::{DenseAt, check_vector};
 use super::super::routine::{Call, Routine};
 use super::super::{Csr, Sparse};
-use crate::core::buffer::{DeviceBuffer, Readable};
-use crate::core::error::{Error, Result};
+use crate::core::buffer::DeviceBuffer;
+use crate::core::error::Result;
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Part, ReadableTensor, Tensor, TensorRef, WritableTensor};
 use crate::engines::cuda_enqueue::Enqueue;
-use crate::libraries::flags::{Order, Transpose};
-use crate::libraries::setters::array_setters;
+use crate::libraries::flags::Order;
 #[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::align;
 #[cfg(feature = "cuda")]
@@ -25,25 +23,19 @@ use crate::libraries::sparse::native::handle;
 use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
-/// What [`Sparse::sddmm`] computes: `alpha * op(A) * op(B) + beta * C` at the entries of the sparse C. A and B are
-/// dense; the inner products have length `k`. By default nothing is transposed, A and B are column-major without gaps,
-/// `alpha` is 1 and `beta` is 0.
+/// The factors of [`Sparse::sddmm`]: `alpha * A * B + beta * C` at the entries of the sparse C. By default `alpha` is 1 and `beta`
+/// is 0.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[must_use]
 pub struct Sddmm<S> {
-    k: usize,
-    trans: [Transpose; 2],
     alpha: S,
     beta: S,
-    order: [Order; 2],
-    ld: [Option<usize>; 2],
 }
 
 impl<S: Number> Sddmm<S> {
-    /// Inner products of length `k`.
-    pub fn new(k: usize) -> Self {
-        let (trans, order) = ([Transpose::No; 2], [Order::Column; 2]);
-        Sddmm { k, trans, alpha: S::ONE, beta: S::default(), order, ld: [None; 2] }
+    /// The product alone.
+    pub fn new() -> Self {
+        Sddmm { alpha: S::ONE, beta: S::default() }
     }
 
     /// The factor of the product.
@@ -57,34 +49,11 @@ impl<S: Number> Sddmm<S> {
         self.beta = beta;
         self
     }
+}
 
-    /// A and B are row-major.
-    pub fn row_major(mut self) -> Self {
-        self.order = [Order::Row; 2];
-        self
-    }
-
-    array_setters! {
-        /// The operation applied to A.
-        trans_a: trans[0] = Transpose;
-        /// The operation applied to B.
-        trans_b: trans[1] = Transpose;
-        /// The storage order of A.
-        order_a: order[0] = Order;
-        /// The storage order of B.
-        order_b: order[1] = Order;
-        /// Leading dimension of A: elements between its stored columns, or between its rows if it is row-major.
-        lda: ld[0] = usize;
-        /// Leading dimension of B: elements between its stored columns, or between its rows if it is row-major.
-        ldb: ld[1] = usize;
-    }
-
-    /// A and B as stored.
-    fn dense(&self, rows: usize, cols: usize) -> (DenseAt, DenseAt) {
-        let ([trans_a, trans_b], [order_a, order_b], [lda, ldb]) = (self.trans, self.order, self.ld);
-        let (a_rows, a_cols) = trans_a.stored(rows, self.k);
-        let (b_rows, b_cols) = trans_b.stored(self.k, cols);
-        (DenseAt::new(a_rows, a_cols, lda, order_a), DenseAt::new(b_rows, b_cols, ldb, order_b))
+impl<S: Number> Default for Sddmm<S> {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -95,6 +64,8 @@ pub(super) struct Sampled<T: SparseElement, I> {
     cols: usize,
     nnz: usize,
     spec: Sddmm<T::Scalar>,
+    a: DenseAt,
+    b: DenseAt,
     _index: PhantomData<fn() -> I>,
 }
 
@@ -109,13 +80,11 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sampled<T, I> {
     fn check(&self, (offsets, columns, a, b): &Spans<Self::Reads>, (values,): &Spans<(T,)>) -> Result<()> {
         let layout = Csr::<T, I>::layout_of(self.rows, self.cols, self.nnz);
         layout.check::<I>(offsets.len(), columns.len(), values.len())?;
-        let [trans_a, trans_b] = self.spec.trans;
-        if (trans_a == Transpose::Conjugate || trans_b == Transpose::Conjugate) && T::DTYPE.is_complex() {
-            return Err(Error::unsupported("a conjugated operand in `sddmm`: cuSPARSE computes it incorrectly"));
-        }
-        let (a_at, b_at) = self.spec.dense(self.rows, self.cols);
-        a_at.check("a", "lda", a.len())?;
-        b_at.check("b", "ldb", b.len())
+        let (rows, cols, k) = (self.rows, self.cols, self.a.cols);
+        self.a.check_shape("a", (rows, k), format_args!("C is {rows} x {cols}, which takes"))?;
+        self.b.check_shape("b", (k, cols), format_args!("A is {rows} x {k} and C {rows} x {cols}, which takes"))?;
+        self.a.check("a", a.len())?;
+        self.b.check("b", b.len())
     }
 
     fn overwrites_each(&self, _: &Spans<(T,)>, _: usize) -> bool {
@@ -123,33 +92,28 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sampled<T, I> {
     }
 
     fn cost(&self) -> Cost {
-        let flops = self.nnz.saturating_mul(self.spec.k).saturating_mul(2) as u64;
-        let dense = self.rows.saturating_add(self.cols).saturating_mul(self.spec.k).saturating_mul(size_of::<T>());
+        let k = self.a.cols;
+        let flops = self.nnz.saturating_mul(k).saturating_mul(2) as u64;
+        let dense = self.rows.saturating_add(self.cols).saturating_mul(k).saturating_mul(size_of::<T>());
         Cost { flops, bytes: dense as u64 }
     }
 
     #[cfg(feature = "host")]
     fn host(&self, (offsets, columns, a, b): (&[I], &[I], &[T], &[T]), (values,): (&mut [T],)) -> Result<()> {
-        let ((a_at, b_at), [trans_a, trans_b]) = (self.spec.dense(self.rows, self.cols), self.spec.trans);
-        let dense = |data, at: DenseAt, trans: Transpose| {
-            let steps = if trans == Transpose::No { at.steps() } else { at.steps().flipped() };
-            sddmm::Dense { data, steps, conj: false }
-        };
-        let (a, b) = (dense(a, a_at, trans_a), dense(b, b_at, trans_b));
+        let (a, b) = ((a, self.a.steps()), (b, self.b.steps()));
         let factors = (self.spec.alpha, self.spec.beta);
-        sddmm::sddmm((offsets, columns, self.rows), self.spec.k, factors, a, b, values);
+        sddmm::sddmm((offsets, columns, self.rows), self.a.cols, factors, a, b, values);
         Ok(())
     }
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((offsets, columns, a, b), (values,)) = (*queue.reads(), *queue.writes());
-        let (a_at, b_at) = self.spec.dense(self.rows, self.cols);
         let (alpha, beta) = (Factor::new(self.spec.alpha, &None), Factor::new(self.spec.beta, &None));
         if values.is_empty() {
             return Ok(());
         }
-        if self.spec.k == 0 || alpha.is_zero() {
+        if self.a.cols == 0 || alpha.is_zero() {
             let n = values.len();
             let args = [values.into(), n.into(), 1usize.into(), n.into(), self.spec.beta.into(), 0u64.into()];
             // SAFETY: the parameters in order and type.
@@ -172,22 +136,19 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sampled<T, I> {
         let failed = |(call, code)| queue.failure::<Cusparse>(call, code);
         let layout = Csr::<T, I>::layout_of(self.rows, self.cols, self.nnz);
         let c = layout.describe::<T, I>(api, arrays)?.map_err(failed)?;
-        let a = dense_matrix::<T>(api, &a_at, from_a).map_err(failed)?;
-        let b = dense_matrix::<T>(api, &b_at, from_b).map_err(failed)?;
-        let [op_a, op_b] = self.spec.trans.map(operation::<T>);
+        let a = dense_matrix::<T>(api, &self.a, from_a).map_err(failed)?;
+        let b = dense_matrix::<T>(api, &self.b, from_b).map_err(failed)?;
         let (alpha, beta, compute, mut bytes) = (alpha.pointer(), beta.pointer(), T::CODES.compute, 0);
         // SAFETY: the handle is this slot's, its descriptors are alive, the scalars too; it enqueues nothing.
-        let code = unsafe {
-            api.sddmm_size(handle, op_a, op_b, alpha, a.raw(), b.raw(), beta, c.raw(), compute, 0, &mut bytes)
-        };
+        let code =
+            unsafe { api.sddmm_size(handle, 0, 0, alpha, a.raw(), b.raw(), beta, c.raw(), compute, 0, &mut bytes) };
         queue.status::<Cusparse>("cusparseSDDMM_bufferSize", code)?;
         let buffer = queue.workspace(bytes)?;
         queue.stream();
         // SAFETY: as above; the arrays lie in operands or scratch, which live until this work is done, and were validated;
         // the workspace has the bytes asked for; scalars in host memory are read before the call returns.
-        let code = unsafe {
-            api.sddmm(handle, op_a, op_b, alpha, a.raw(), b.raw(), beta, c.raw(), compute, 0, buffer as *mut _)
-        };
+        let code =
+            unsafe { api.sddmm(handle, 0, 0, alpha, a.raw(), b.raw(), beta, c.raw(), compute, 0, buffer as *mut _) };
         queue.status::<Cusparse>("cusparseSDDMM", code)?;
         let [.., computed] = arrays;
         align::put_back(queue, &values, computed)
@@ -199,35 +160,52 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sampled<T, I> {
 }
 
 impl Sparse {
-    /// `alpha * op(A) * op(B) + beta * C` at the entries of C (`cusparseSDDMM`). A and B are dense. Of C only the
-    /// structure is used; its values are `values`, which are moved in and come back with the result.
+    /// `alpha * A * B + beta * C` at the entries of C (`cusparseSDDMM`). A and B are tensors of two axes, each in either order. Of C
+    /// only the structure is used; its values are `values`, a tensor of one axis, which is moved in and comes back with the result.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if a matrix does not lie inside its buffer, or if `values` does not have one element
-    /// for each entry of C; [`Error::Unsupported`] for a conjugated operand of a complex type; a stale or foreign
-    /// buffer. `values` comes back.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if the shapes do not agree, neither the rows nor the columns of A
+    /// or B are contiguous, or `values` does not have one element for each entry of C, side by side; a stale or foreign buffer.
+    /// `values` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::{Device, sparse::Sddmm};
     /// let device = Device::host()?;
     /// let c = device.sparse().upload_csr(2, 2, &[0, 1, 2], &[1, 0], &[0.0f32, 0.0])?;
-    /// let a = device.upload([1.0f32, 2.0])?.into_output(); // 2 x 1
-    /// let b = device.upload([3.0f32, 5.0])?.into_output(); // 1 x 2
-    /// let values = device.sparse().sddmm(Sddmm::new(1), &c, &a, &b, device.uninit(2)?)?.await_result()?;
-    /// assert_eq!(device.download(&values)?.await_result()?, [5.0, 6.0]);
+    /// let (a, b) = (device.tensor([2, 1], [1.0f32, 2.0])?, device.tensor([1, 2], [3.0f32, 5.0])?);
+    /// let values = device.sparse().sddmm(Sddmm::new(), &c, &a, &b, device.uninit_tensor([2])?)?.await_result()?;
+    /// assert_eq!(device.to_vec(&values)?, [5.0, 6.0]);
     /// # Ok(()) }
     /// ```
     pub fn sddmm<'a, T: SparseElement, I: SparseIndex, U: SparseElement>(
         &self,
         spec: Sddmm<T::Scalar>,
         c: &Csr<U, I>,
-        a: impl Readable<'a, T>,
-        b: impl Readable<'a, T>,
-        values: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let (rows, cols, nnz) = (c.rows(), c.cols(), c.nnz());
-        let sampled = Sampled::<T, I> { rows, cols, nnz, spec, _index: PhantomData };
-        self.submit(sampled, (c.offsets().as_in(), c.indices().as_in(), a.into(), b.into()), (values,))
+        a: impl ReadableTensor<'a, T>,
+        b: impl ReadableTensor<'a, T>,
+        values: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        self.sampled(spec, c, [&a.into(), &b.into()], values.into())
+    }
+
+    fn sampled<T: SparseElement, I: SparseIndex, U: SparseElement>(
+        &self,
+        spec: Sddmm<T::Scalar>,
+        pattern: &Csr<U, I>,
+        [a, b]: [&TensorRef<'_, T>; 2],
+        values: Part<T>,
+    ) -> Submitted<Tensor<T>> {
+        let operands = a.operand().and_then(|(a, of_a)| {
+            let (b, of_b) = b.operand()?;
+            check_vector("values", &values)?;
+            let of_a = DenseAt::from_matrix("a", &of_a, Order::Row)?;
+            Ok((a, of_a, b, DenseAt::from_matrix("b", &of_b, Order::Column)?))
+        });
+        values.submit(("sddmm", "sparse"), operands, |(a, of_a, b, of_b), values| {
+            let (rows, cols, nnz) = (pattern.rows(), pattern.cols(), pattern.nnz());
+            let sampled = Sampled::<T, I> { rows, cols, nnz, spec, a: of_a, b: of_b, _index: PhantomData };
+            self.submit(sampled, (pattern.offsets().as_in(), pattern.indices().as_in(), a, b), (values,))
+        })
     }
 }

@@ -6,12 +6,14 @@ use super::super::host::{Rows, spgemm};
 use super::super::made::Producer;
 #[cfg(feature = "cuda")]
 use super::super::native::{PRODUCTS, Pick};
+use super::super::operands::check_vector;
 use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Major, Sparse};
 use crate::core::buffer::DeviceBuffer;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Tensor, WritableTensor};
 use crate::engines::cuda_enqueue::Enqueue;
 #[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kernels;
@@ -266,23 +268,23 @@ impl Sparse {
     }
 
     /// The values of `alpha * A * B` at the entries of `mask`; nothing else is computed or stored. The values of `mask`
-    /// are not read. The results have the order of the entries of the mask: [`with_values`](Compressed::with_values)
-    /// makes a matrix from them.
+    /// are not read. The results, a tensor of one axis whose elements must be neighbours, have the order of the entries of the mask:
+    /// [`with_values`](Compressed::with_values) makes a matrix from their buffer.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the sizes do not fit; a stale or foreign matrix. `values` comes back.
+    /// [`Error::InvalidArgument`] if the sizes do not fit, or the elements of `values` are not neighbours; a stale or foreign
+    /// matrix. `values` comes back.
     pub fn spgemm_masked<T: SparseElement, I: SparseIndex, M: Major, U: SparseElement>(
         &self,
         alpha: T::Scalar,
         a: &Compressed<T, I, M>,
         b: &Compressed<T, I, M>,
         mask: &Compressed<U, I, M>,
-        values: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let shape = Some((mask.rows(), mask.cols()));
-        if let Err(error) = check_shapes((a.rows(), a.cols()), (b.rows(), b.cols()), shape) {
-            return Err(crate::core::error::Rejected::new(error, (values,)));
-        }
+        values: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        let (values, shape) = (values.into(), Some((mask.rows(), mask.cols())));
+        let fit = check_shapes((a.rows(), a.cols()), (b.rows(), b.cols()), shape);
+        let fit = fit.and_then(|()| check_vector("values", &values));
         let (a, b) = if M::ROWS { (a, b) } else { (b, a) };
         let masked =
             Masked::<T, I> { a: Side::from_compressed(a), b: Side::from_compressed(b), alpha, _index: PhantomData };
@@ -290,7 +292,7 @@ impl Sparse {
         let of_b = (b.offsets().as_in(), b.indices().as_in(), b.values().as_in());
         let of_mask = (mask.offsets().as_in(), mask.indices().as_in());
         let reads = (of_a.0, of_a.1, of_a.2, of_b.0, of_b.1, of_b.2, of_mask.0, of_mask.1);
-        self.submit(masked, reads, (values,))
+        values.submit(("spgemm_masked", "sparse"), fit, |(), values| self.submit(masked, reads, (values,)))
     }
 
     /// `A * A^T`, for complex elements `A * A^H`: as [`spgemm`](Self::spgemm) of A and its [`adjoint`](Self::adjoint).

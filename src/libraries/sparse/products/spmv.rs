@@ -15,12 +15,14 @@ use super::super::native::{
     Cusparse, CusparseFunctions, Described, ENTRIES, Factor, PRODUCTS, Pick, PreprocessKey, RawHandle, RawMatrix,
     RawVector, dense_vector,
 };
+use super::super::operands::{check_vector, vector};
 use super::super::routine::{Call, Routine};
 use super::check_scalar;
-use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::buffer::DeviceBuffer;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Part, ReadableTensor, Tensor, TensorRef, WritableTensor};
 use crate::engines::cuda_enqueue::Enqueue;
 #[cfg(feature = "cuda")]
 use crate::engines::library::Code;
@@ -275,8 +277,8 @@ impl SparseProduct for Calls<'_> {
 }
 
 impl Sparse {
-    /// `y = alpha * op(A) * x + beta * y` (`cusparseSpMV`), for a matrix in any format. Each element of y is summed in
-    /// the order in which A stores its entries.
+    /// `y = alpha * op(A) * x + beta * y` (`cusparseSpMV`), for a matrix in any format and tensors x and y of one axis, whose
+    /// elements must be neighbours. Each element of y is summed in the order in which A stores its entries.
     ///
     /// On a GPU a kernel of our own multiplies compressed rows that were validated on the GPU and have at most 64
     /// entries each. For all other matrices cuSPARSE is called. Its preprocessing of compressed rows is kept by each
@@ -286,30 +288,39 @@ impl Sparse {
     /// deterministic: convert the matrix once if you use the transpose often.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the lengths do not fit; a stale or foreign buffer; [`Error::Unsupported`] for a
-    /// transposed `Bsr` on a GPU. `y` comes back.
+    /// [`Error::InvalidArgument`] if the lengths do not fit, or the elements of x or y are not neighbours; a stale or foreign
+    /// buffer; [`Error::Unsupported`] for a transposed `Bsr` on a GPU. `y` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::{Device, Transpose, sparse::Spmv};
     /// let device = Device::host()?;
     /// let a = device.sparse().upload_csr(2, 3, &[0, 2, 3], &[0, 2, 1], &[1.0f32, 2.0, 3.0])?; // [1 0 2; 0 3 0]
-    /// let x = device.upload([1.0f32, 10.0])?.into_output();
+    /// let x = device.tensor([2, 2], [1.0f32, 10.0, 100.0, 1000.0])?;
     /// let spec = Spmv::new().trans(Transpose::Yes).alpha(2.0);
-    /// let y = device.sparse().spmv(spec, &a, &x, device.uninit(3)?)?.await_result()?;
-    /// assert_eq!(device.download(&y)?.await_result()?, [2.0, 60.0, 4.0]);
+    /// let y = device.sparse().spmv(spec, &a, x.index(0, 0)?, device.uninit_tensor([3])?)?.await_result()?;
+    /// assert_eq!(device.to_vec(&y)?, [2.0, 60.0, 4.0]);
     /// # Ok(()) }
     /// ```
     pub fn spmv<'a, T: SparseElement, I: SparseIndex>(
         &self,
         spec: impl Into<Scaled<'a, Spmv<T::Scalar>>>,
         a: &impl SparseMatrix<T, I>,
-        x: impl Readable<'a, T>,
-        y: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let Scaled { spec, alpha, beta } = spec.into();
-        let Stored { layout, structure, first, second, values } = a.stored();
+        x: impl ReadableTensor<'a, T>,
+        y: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        self.times_vector(spec.into(), a.stored(), &x.into(), y.into())
+    }
+
+    fn times_vector<T: SparseElement, I: SparseIndex>(
+        &self,
+        Scaled { spec, alpha, beta }: Scaled<'_, Spmv<T::Scalar>>,
+        Stored { layout, structure, first, second, values }: Stored<'_, T, I>,
+        x: &TensorRef<'_, T>,
+        y: Part<T>,
+    ) -> Submitted<Tensor<T>> {
         let product = Product::<T, I> { layout, structure, spec, reads_beta: beta.is_some(), _index: PhantomData };
-        self.submit(product, (first, second, values, x.into(), alpha, beta), (y,))
+        let x = vector("x", x).and_then(|x| check_vector("y", &y).map(|()| x));
+        y.submit(("spmv", "sparse"), x, |x, y| self.submit(product, (first, second, values, x, alpha, beta), (y,)))
     }
 }

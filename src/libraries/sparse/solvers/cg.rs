@@ -6,14 +6,15 @@ use super::super::formats::SparseMatrix;
 use super::iteration::{Iteration, IterativeSolution, Unsolved};
 use super::passes::AtLimit;
 use super::precondition::{Preconditioner, factor};
-use super::system::System;
+use super::system::{System, unknowns};
 use super::watch::{Sent, Verdict, Watch};
-use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::buffer::DeviceBuffer;
 use crate::core::error::Result;
+use crate::device::tensor::{ReadableTensor, WritableTensor};
 
 impl Sparse {
     /// Solves `A * x = b` for a positive definite (symmetric or Hermitian) A by the preconditioned conjugate gradient
-    /// method. The initial guess is `x`. The host waits for the norms of A, of b and of the first residual before the
+    /// method. b and x are tensors of one axis, whose elements must be neighbours. The initial guess is `x`. The host waits for the norms of A, of b and of the first residual before the
     /// first iteration, and for the residual of the result. In between it waits only for residuals that were sent to it
     /// `every` iterations earlier.
     ///
@@ -24,7 +25,7 @@ impl Sparse {
     /// # Errors
     /// [`Unsolved::NotConverged`] with the last iterate, also for a system without a solution; [`Unsolved::Broken`] if
     /// the residual becomes NaN because A or the preconditioner is not positive definite, or is not finite;
-    /// [`Unsolved::Failed`] if sizes do not fit or an operation fails.
+    /// [`Unsolved::Failed`] if sizes do not fit, elements are not neighbours, or an operation fails.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -32,9 +33,9 @@ impl Sparse {
     /// let device = Device::host()?;
     /// let sparse = device.sparse();
     /// let a = sparse.upload_csr(2, 2, &[0, 2, 4], &[0, 1, 0, 1], &[4.0f64, 1.0, 1.0, 3.0])?;
-    /// let b = device.buffer([1.0f64, 2.0])?;
-    /// let solution = sparse.cg(&a, &sparse.jacobi(&a)?, &b, device.zeros(2)?, &Iteration::new())?;
-    /// let x = device.download(&solution.x)?.await_result()?;
+    /// let b = device.tensor([2], [1.0f64, 2.0])?;
+    /// let solution = sparse.cg(&a, &sparse.jacobi(&a)?, &b, device.zeros_tensor([2])?, &Iteration::new())?;
+    /// let x = device.to_vec(&solution.x)?;
     /// assert!((x[0] - 1.0 / 11.0).abs() < 1e-7 && (x[1] - 7.0 / 11.0).abs() < 1e-7);
     /// # Ok(()) }
     /// ```
@@ -42,11 +43,12 @@ impl Sparse {
         &self,
         a: &impl SparseMatrix<T, I>,
         m: &Preconditioner<T, I>,
-        b: impl Readable<'b, T>,
-        x: DeviceBuffer<T>,
+        b: impl ReadableTensor<'b, T>,
+        x: impl WritableTensor<T>,
         how: &Iteration,
     ) -> Result<IterativeSolution<T>, Unsolved<T>> {
-        self.by_passes((a, m), b.into(), x, (how, AtLimit::Last), pass)
+        let b = b.into();
+        self.by_passes((a, m), unknowns(&b, x.into())?, (how, AtLimit::Last), pass)
     }
 }
 

@@ -7,10 +7,11 @@ use super::basis::{residual_at, state_len};
 use super::iteration::{Iteration, IterativeSolution, Unsolved};
 use super::passes::AtLimit;
 use super::precondition::{Preconditioner, factor};
-use super::system::System;
+use super::system::{System, unknowns};
 use super::watch::{Sent, Verdict, Watch};
-use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::buffer::DeviceBuffer;
 use crate::core::error::Result;
+use crate::device::tensor::{ReadableTensor, WritableTensor};
 
 impl Sparse {
     /// Solves `A * x = b` for a general A by the generalised minimal residual method with right preconditioning. The
@@ -24,14 +25,14 @@ impl Sparse {
         &self,
         a: &impl SparseMatrix<T, I>,
         m: &Preconditioner<T, I>,
-        b: impl Readable<'b, T>,
-        x: DeviceBuffer<T>,
+        b: impl ReadableTensor<'b, T>,
+        x: impl WritableTensor<T>,
         how: &Iteration,
     ) -> Result<IterativeSolution<T>, Unsolved<T>> {
         let b = b.into();
         // More vectors than the matrix has rows, or than there will be iterations, are never used.
         let restart = how.restart.min(b.len()).min(how.limit).max(1);
-        self.by_passes((a, m), b, x, (how, AtLimit::Best), |system, mut x, watch| {
+        self.by_passes((a, m), unknowns(&b, x.into())?, (how, AtLimit::Best), |system, mut x, watch| {
             let mut verdict = Verdict::GoOn;
             while verdict == Verdict::GoOn && watch.goes_on() {
                 (x, verdict) = cycle(system, x, restart, watch)?;

@@ -1,8 +1,8 @@
 //! Stopping criteria of an iteration, and its result.
 
-use crate::core::buffer::DeviceBuffer;
 use crate::core::element::Element;
 use crate::core::error::Error;
+use crate::device::tensor::Tensor;
 use std::sync::Arc;
 
 /// The progress of an iteration, as the progress hook receives it.
@@ -87,7 +87,7 @@ impl std::fmt::Debug for Iteration {
 #[derive(Debug)]
 pub struct IterativeSolution<T: Element> {
     /// The solution.
-    pub x: DeviceBuffer<T>,
+    pub x: Tensor<T>,
     /// Number of iterations done.
     pub iterations: usize,
     /// The norm of `b - A * x`, computed from this `x` after the last iteration, divided by the norm of b.
@@ -105,9 +105,9 @@ pub enum Unsolved<T: Element> {
         residual: f64,
         /// Number of iterations done.
         iterations: usize,
-        /// The iterate to continue with, in the buffer that was given: of CG the last one, of the other methods the one of
+        /// The iterate to continue with, in the tensor that was given: of CG the last one, of the other methods the one of
         /// the least residual among the initial guess and the points at which the residual was computed anew.
-        x: DeviceBuffer<T>,
+        x: Tensor<T>,
         /// Every residual that was checked.
         history: Vec<IterationProgress>,
     },
@@ -116,9 +116,9 @@ pub enum Unsolved<T: Element> {
     Broken {
         /// Number of iterations done.
         iterations: usize,
-        /// The last iterate that was found to be finite, in the buffer that was given: the initial guess, if there was none,
+        /// The last iterate that was found to be finite, in the tensor that was given: the initial guess, if there was none,
         /// or if the solution is beyond the range of the type.
-        x: DeviceBuffer<T>,
+        x: Tensor<T>,
         /// The norm of `b - A * x`, computed from this `x`, divided by the norm of b; NaN if A or b is not finite.
         residual: f64,
     },
@@ -126,8 +126,8 @@ pub enum Unsolved<T: Element> {
     Failed {
         /// What is wrong.
         error: Error,
-        /// The buffer that was given, if the call was refused before anything was done with it.
-        x: Option<DeviceBuffer<T>>,
+        /// The tensor that was given, if the call was refused before anything was done with it.
+        x: Option<Tensor<T>>,
     },
 }
 

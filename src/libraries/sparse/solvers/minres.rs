@@ -7,10 +7,11 @@ use super::iteration::{Iteration, IterativeSolution, Unsolved};
 use super::passes::AtLimit;
 use super::precondition::{Preconditioner, factor};
 use super::scalars::{Stage, state};
-use super::system::System;
+use super::system::{System, unknowns};
 use super::watch::{Sent, Verdict, Watch};
-use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::buffer::DeviceBuffer;
 use crate::core::error::Result;
+use crate::device::tensor::{ReadableTensor, WritableTensor};
 
 impl Sparse {
     /// Solves `A * x = b` for a symmetric or Hermitian A, which may be indefinite, by the minimal residual method. The
@@ -23,11 +24,12 @@ impl Sparse {
         &self,
         a: &impl SparseMatrix<T, I>,
         m: &Preconditioner<T, I>,
-        b: impl Readable<'b, T>,
-        x: DeviceBuffer<T>,
+        b: impl ReadableTensor<'b, T>,
+        x: impl WritableTensor<T>,
         how: &Iteration,
     ) -> Result<IterativeSolution<T>, Unsolved<T>> {
-        self.by_passes((a, m), b.into(), x, (how, AtLimit::Best), pass)
+        let b = b.into();
+        self.by_passes((a, m), unknowns(&b, x.into())?, (how, AtLimit::Best), pass)
     }
 }
 

@@ -10,9 +10,9 @@ use super::super::element::{SolveElement, SparseIndex};
 use super::super::formats::SparseMatrix;
 use super::iteration::{Iteration, IterativeSolution, Unsolved};
 use super::precondition::Preconditioner;
-use super::system::System;
+use super::system::{System, Unknowns};
 use super::watch::Watch;
-use crate::core::buffer::{DeviceBuffer, In};
+use crate::core::buffer::DeviceBuffer;
 use crate::core::error::Result;
 
 /// The x of an iteration that ends at its limit.
@@ -49,25 +49,24 @@ struct Reached<T: SolveElement> {
 }
 
 impl Sparse {
-    /// Solves by passes of a method. The x that comes back, also inside an error, is in the buffer that was given.
+    /// Solves by passes of a method. The x that comes back, also inside an error, is in the tensor that was given.
     pub(super) fn by_passes<'s, T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
         &'s self,
         (a, m): (&'s A, &'s Preconditioner<T, I>),
-        b: In<'s, T>,
-        x: DeviceBuffer<T>,
+        (b, x, whole): Unknowns<'s, T>,
         (how, at_limit): (&Iteration, AtLimit),
         pass: impl Fn(&System<'s, T, I, A>, DeviceBuffer<T>, &mut Watch<'_, T>) -> Result<DeviceBuffer<T>>,
     ) -> Result<IterativeSolution<T>, Unsolved<T>> {
         let system = match System::new(self, (a, m), b, &x) {
             Ok(system) => system,
-            Err(error) => return Err(Unsolved::Failed { error, x: Some(x) }),
+            Err(error) => return Err(Unsolved::Failed { error, x: Some(whole.tensor(x)) }),
         };
         if system.norm == 0.0 {
-            let x = self.device.fill(x, T::default())?.into_output();
+            let x = whole.tensor(self.device.fill(x, T::default())?.into_output());
             return Ok(IterativeSolution { x, iterations: 0, residual: 0.0, history: Vec::new() });
         }
         if !system.norm.is_finite() {
-            return Err(Unsolved::Broken { iterations: 0, x, residual: f64::NAN });
+            return Err(Unsolved::Broken { iterations: 0, x: whole.tensor(x), residual: f64::NAN });
         }
         let limits = Limits::of::<T>(how);
         let mut watch = Watch::new(self, how, limits.aim, system.norm);
@@ -80,7 +79,7 @@ impl Sparse {
             let left = self.leave(&system, &guess, x)?;
             (x, residual, broken) = (left.x, left.residual, broken || left.broken);
         }
-        let iterations = watch.iterations;
+        let (x, iterations) = (whole.tensor(x), watch.iterations);
         watch.tell(iterations, residual);
         let history = watch.history;
         if residual <= limits.target {

@@ -37,14 +37,14 @@ impl<T: SolveElement, I: SparseIndex> Preconditioner<T, I> {
             Preconditioner::Jacobi(inverse) => sparse.times(inverse.as_in(), r.as_in(), fresh()?),
             Preconditioner::Triangles(pair) => {
                 let [lower, upper] = &**pair;
-                let half = sparse.spsv(lower, T::ONE, r, fresh()?)?.into_output();
-                Ok(sparse.spsv(upper, T::ONE, &half, fresh()?)?.into_output())
+                let half = sparse.spsv(lower, T::ONE, r, fresh()?)?;
+                Ok(sparse.spsv(upper, T::ONE, &half, fresh()?)?.into_buffer())
             }
             Preconditioner::Polynomial { a, inverse, degree } => {
                 let mut z = sparse.times(inverse.as_in(), r.as_in(), fresh()?)?;
                 for _ in 0..*degree {
                     let rest = device.duplicate(r)?.into_output();
-                    let rest = sparse.spmv(Spmv::new().alpha(-T::ONE).beta(T::ONE), a, &z, rest)?.into_output();
+                    let rest = sparse.spmv(Spmv::new().alpha(-T::ONE).beta(T::ONE), a, &z, rest)?.into_buffer();
                     let step = sparse.times(inverse.as_in(), rest.as_in(), fresh()?)?;
                     z = device.blas().axpy(T::ONE, &step, z)?.into_output();
                 }
@@ -61,7 +61,7 @@ impl Sparse {
     /// # Errors
     /// A stale or foreign matrix; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn jacobi<T: SolveElement, I: SparseIndex>(&self, a: &Csr<T, I>) -> Result<Preconditioner<T, I>> {
-        Ok(Preconditioner::Jacobi(self.reciprocal(self.diagonal(a, 0)?)?.share()))
+        Ok(Preconditioner::Jacobi(self.reciprocal(self.diagonal(a, 0)?.into_buffer())?.share()))
     }
 
     /// [`ilu0`](Self::ilu0) as a preconditioner, for general matrices.
@@ -96,7 +96,7 @@ impl Sparse {
         a: &Csr<T, I>,
         degree: usize,
     ) -> Result<Preconditioner<T, I>> {
-        let inverse = self.reciprocal(self.diagonal(a, 0)?)?.share();
+        let inverse = self.reciprocal(self.diagonal(a, 0)?.into_buffer())?.share();
         Ok(Preconditioner::Polynomial { a: a.clone(), inverse, degree })
     }
 

@@ -8,10 +8,30 @@
 
 use super::super::element::{SolveElement, SparseIndex};
 use super::super::formats::SparseMatrix;
+use super::super::operands::{check_vector, vector};
 use super::super::{Sparse, Spmv};
+use super::iteration::Unsolved;
 use super::precondition::Preconditioner;
 use crate::core::buffer::{DeviceBuffer, In, Readable};
 use crate::core::error::{Error, Result};
+use crate::device::tensor::{Part, TensorRef, Whole};
+
+/// The right-hand side, the unknowns, and what makes a tensor of them again.
+pub(super) type Unknowns<'b, T> = (In<'b, T>, DeviceBuffer<T>, Whole);
+
+/// The vectors of a system, whose elements must be neighbours.
+pub(super) fn unknowns<'b, T: SolveElement>(
+    b: &'b TensorRef<'_, T>,
+    x: Part<T>,
+) -> Result<Unknowns<'b, T>, Unsolved<T>> {
+    match vector("b", b).and_then(|b| check_vector("x", &x).map(|()| b)) {
+        Ok(b) => {
+            let (x, _, whole) = x.operand();
+            Ok((b, x, whole))
+        }
+        Err(error) => Err(Unsolved::Failed { error, x: Some(x.into_tensor()) }),
+    }
+}
 
 /// A scaled system, and the operations of which the methods consist.
 pub(super) struct System<'s, T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>> {
@@ -144,7 +164,7 @@ impl<'s, T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>> System<'s, T, I
     pub(super) fn residual(&self, x: &DeviceBuffer<T>) -> Result<DeviceBuffer<T>> {
         let r = self.sparse.device.duplicate(self.b())?.into_output();
         let spec = Spmv::new().alpha(-power::<T>(self.of_a)).beta(T::ONE);
-        Ok(self.sparse.spmv(spec, self.a, x, r)?.into_output())
+        Ok(self.sparse.spmv(spec, self.a, x, r)?.into_buffer())
     }
 
     /// The norm of the residual of this x, divided by the norm of the right-hand side. NaN if x is not finite, also
@@ -160,7 +180,7 @@ impl<'s, T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>> System<'s, T, I
     /// `A * x`.
     pub(super) fn product(&self, x: &DeviceBuffer<T>) -> Result<DeviceBuffer<T>> {
         let spec = Spmv::new().alpha(power::<T>(self.of_a));
-        Ok(self.sparse.spmv(spec, self.a, x, self.sparse.device.uninit(x.len())?)?.into_output())
+        Ok(self.sparse.spmv(spec, self.a, x, self.sparse.device.uninit(x.len())?)?.into_buffer())
     }
 
     /// `z = M^-1 * r`.

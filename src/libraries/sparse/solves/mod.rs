@@ -10,8 +10,7 @@ mod factor;
 mod triangular;
 mod tridiagonal;
 
-pub use triangular::{SparseTriangular, Spsm};
-pub use tridiagonal::Gtsv;
+pub use triangular::SparseTriangular;
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn register<T: super::SolveElement, I: super::SparseIndex>(registry: &mut crate::engines::worker::Registry) {

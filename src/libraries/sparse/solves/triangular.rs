@@ -3,22 +3,22 @@
 use super::super::element::{SolveElement, SparseIndex};
 #[cfg(feature = "host")]
 use super::super::host::triangular::{Triangle, levels};
-use super::super::layout::DenseAt;
 #[cfg(feature = "cuda")]
 use super::super::native::{Pick, SOLVE};
+use super::super::operands::DenseAt;
 use super::super::products::Side;
 use super::super::routine::{Call, Routine};
 use super::super::{Compressed, Csr, Major, Sparse};
-use crate::core::buffer::{DeviceBuffer, GpuRef, Readable, Shareable};
+use crate::core::buffer::{DeviceBuffer, GpuRef, Shareable};
 use crate::core::device_info::DeviceKind;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Layout, Part, ReadableTensor, Tensor, TensorRef, WritableTensor};
 #[cfg(feature = "cuda")]
 use crate::engines::cuda::KernelArg;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::libraries::flags::{Diag, Order, Transpose, Uplo};
-use crate::libraries::setters::array_setters;
 #[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
@@ -159,8 +159,10 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
         if order.len() != self.side.count {
             return Err(Error::invalid("order", format!("{} elements for {} rows", order.len(), self.side.count)));
         }
-        self.b.check("b", "ldb", b.len())?;
-        self.x.check("x", "ldx", x.len())
+        self.b.check_shape("b", (self.side.count, self.b.cols), format_args!("the triangle's rows ask for"))?;
+        self.x.check_shape("x", (self.side.count, self.b.cols), format_args!("the solution is"))?;
+        self.b.check("b", b.len())?;
+        self.x.check("x", x.len())
     }
 
     fn overwrites_each(&self, (x,): &Spans<(T,)>, _: usize) -> bool {
@@ -251,47 +253,6 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     }
 }
 
-/// What [`Sparse::spsm`] computes: `X = alpha * op(A)^-1 * B` with `n` columns. By default B and X are column-major
-/// without gaps and `alpha` is 1.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[must_use]
-pub struct Spsm<T> {
-    n: usize,
-    alpha: T,
-    order: [Order; 2],
-    ld: [Option<usize>; 2],
-}
-
-impl<T: SolveElement> Spsm<T> {
-    /// A system with `n` right-hand sides.
-    pub fn new(n: usize) -> Self {
-        Spsm { n, alpha: T::ONE, order: [Order::Column; 2], ld: [None; 2] }
-    }
-
-    /// The factor of the right-hand sides.
-    pub fn alpha(mut self, alpha: T) -> Self {
-        self.alpha = alpha;
-        self
-    }
-
-    /// B and X are row-major.
-    pub fn row_major(mut self) -> Self {
-        self.order = [Order::Row; 2];
-        self
-    }
-
-    array_setters! {
-        /// The storage order of B.
-        order_b: order[0] = Order;
-        /// The storage order of X.
-        order_x: order[1] = Order;
-        /// Leading dimension of B: elements between its columns, or between its rows if it is row-major.
-        ldb: ld[0] = usize;
-        /// Leading dimension of X: elements between its columns, or between its rows if it is row-major.
-        ldx: ld[1] = usize;
-    }
-}
-
 impl Sparse {
     /// Prepares a triangle of a square matrix for solving: transposes the storage if necessary, and finds the levels of
     /// rows that can be solved in parallel (one index of memory for each row). Every solve reuses the result. Entries
@@ -308,9 +269,9 @@ impl Sparse {
     /// let sparse = device.sparse();
     /// let a = sparse.upload_csr(2, 2, &[0, 1, 3], &[0, 0, 1], &[2.0f64, 1.0, 4.0])?; // [2 0; 1 4]
     /// let lower = sparse.triangular(&a, Uplo::Lower, Diag::NonUnit, Transpose::No)?;
-    /// let b = device.upload([2.0f64, 9.0])?.into_output();
-    /// let x = sparse.spsv(&lower, 1.0, &b, device.uninit(2)?)?.await_result()?;
-    /// assert_eq!(device.download(&x)?.await_result()?, [1.0, 2.0]);
+    /// let b = device.tensor([2], [2.0f64, 9.0])?;
+    /// let x = sparse.spsv(&lower, 1.0, &b, device.uninit_tensor([2])?)?.await_result()?;
+    /// assert_eq!(device.to_vec(&x)?, [1.0, 2.0]);
     /// # Ok(()) }
     /// ```
     pub fn triangular<T: SolveElement, I: SparseIndex, M: Major>(
@@ -341,55 +302,57 @@ impl Sparse {
         Ok(SparseTriangular { stored, rows, turned, how, levels: (order.share(), starts.share()) })
     }
 
-    /// `x = alpha * op(A)^-1 * b` for a prepared triangle. On a GPU a kernel of our own computes it with the same bits
+    /// `x = alpha * op(A)^-1 * b` for a prepared triangle, where b and x are tensors of one axis, whose elements may be apart but
+    /// must run forwards. On a GPU a kernel of our own computes it with the same bits
     /// each time. It starts the rows in the order of the levels that the analysis found, and each row waits for the
     /// unknowns that it needs (`cusparseSpSV` uses the same method). A zero or missing pivot is not an error: the
     /// division by it gives infinities. Long chains of dependent rows are slow on a GPU, about a microsecond for each
     /// row.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the lengths do not fit; a stale or foreign buffer. `x` comes back.
+    /// [`Error::InvalidArgument`] if the lengths do not fit, or b or x is flipped or broadcast; a stale or foreign buffer. `x` comes
+    /// back.
     pub fn spsv<'a, T: SolveElement, I: SparseIndex>(
         &self,
         a: &SparseTriangular<T, I>,
         alpha: T,
-        b: impl Readable<'a, T>,
-        x: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let (b, n) = (b.into(), a.n());
-        for (name, len) in [("b", b.len()), ("x", x.len())] {
-            if len != n {
-                let error = Error::invalid(name, format!("{len} elements, but the triangle has {n} rows"));
-                return Err(crate::core::error::Rejected::new(error, (x,)));
-            }
-        }
-        self.spsm(Spsm::new(1).alpha(alpha), a, b, x)
+        b: impl ReadableTensor<'a, T>,
+        x: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        self.solve_triangle(a, alpha, (&b.into(), x.into()), DenseAt::from_vector)
     }
 
-    /// `X = alpha * op(A)^-1 * B` for a prepared triangle, with dense B and X; as [`spsv`](Self::spsv) (the counterpart
-    /// in cuSPARSE is `cusparseSpSM`).
+    /// `X = alpha * op(A)^-1 * B` for a prepared triangle, where B and X are tensors of two axes, each in either order; as
+    /// [`spsv`](Self::spsv) (the counterpart in cuSPARSE is `cusparseSpSM`).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if a leading dimension is too small or a matrix does not lie inside its buffer; a
+    /// [`Error::InvalidArgument`] if the shapes do not agree, or neither the rows nor the columns of B or X are contiguous; a
     /// stale or foreign buffer. `x` comes back.
     pub fn spsm<'a, T: SolveElement, I: SparseIndex>(
         &self,
-        spec: Spsm<T>,
         a: &SparseTriangular<T, I>,
-        b: impl Readable<'a, T>,
-        x: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let ([order_b, order_x], [ldb, ldx]) = (spec.order, spec.ld);
-        let solve = Solve::<T, I> {
-            side: Side::from_compressed(&a.rows),
-            how: a.how,
-            alpha: spec.alpha,
-            b: DenseAt::new(a.n(), spec.n, ldb, order_b),
-            x: DenseAt::new(a.n(), spec.n, ldx, order_x),
-            _index: PhantomData,
-        };
-        let (order, starts) = (a.levels.0.as_in(), a.levels.1.as_in());
-        let arrays = (a.rows.offsets().as_in(), a.rows.indices().as_in(), a.rows.values().as_in());
-        self.submit(solve, (arrays.0, arrays.1, arrays.2, b.into(), order, starts), (x,))
+        alpha: T,
+        b: impl ReadableTensor<'a, T>,
+        x: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        let matrix = |name, layout: &Layout| DenseAt::from_matrix(name, layout, Order::Column);
+        self.solve_triangle(a, alpha, (&b.into(), x.into()), matrix)
+    }
+
+    fn solve_triangle<T: SolveElement, I: SparseIndex>(
+        &self,
+        a: &SparseTriangular<T, I>,
+        alpha: T,
+        (b, x): (&TensorRef<'_, T>, Part<T>),
+        at: fn(&'static str, &Layout) -> Result<DenseAt>,
+    ) -> Submitted<Tensor<T>> {
+        let operands = b.operand().and_then(|(b, of_b)| Ok((b, at("b", &of_b)?, at("x", x.layout())?)));
+        x.submit(("spsm", "sparse"), operands, |(b, of_b, of_x), x| {
+            let (side, how) = (Side::from_compressed(&a.rows), a.how);
+            let solve = Solve::<T, I> { side, how, alpha, b: of_b, x: of_x, _index: PhantomData };
+            let (order, starts) = (a.levels.0.as_in(), a.levels.1.as_in());
+            let arrays = (a.rows.offsets().as_in(), a.rows.indices().as_in(), a.rows.values().as_in());
+            self.submit(solve, (arrays.0, arrays.1, arrays.2, b, order, starts), (x,))
+        })
     }
 }

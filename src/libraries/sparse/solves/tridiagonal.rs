@@ -6,12 +6,16 @@ use super::super::element::SolveElement;
 use super::super::host::{split, tridiagonal::Diagonals};
 #[cfg(feature = "cuda")]
 use super::super::native::SOLVE;
+use super::super::operands::DenseAt;
 use super::super::routine::{Call, Routine};
-use crate::core::buffer::{DeviceBuffer, Readable};
+use crate::core::buffer::DeviceBuffer;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Layout, Part, ReadableTensor, Tensor, TensorRef, WritableTensor};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::libraries::flags::Order;
+use crate::libraries::operands::{Matrices, Vector};
 #[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::align;
 #[cfg(feature = "cuda")]
@@ -20,21 +24,8 @@ use crate::libraries::sparse::native::handle;
 use crate::libraries::sparse::native::kernels;
 use std::marker::PhantomData;
 
-/// Tridiagonal systems of `n` rows: one matrix with several right-hand sides, or a batch of matrices with one
-/// right-hand side each.
-///
-/// By default there is one matrix and one right-hand side, and no gaps.
+/// One matrix of `n` rows with several right-hand sides, or a batch of matrices with one right-hand side each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[must_use]
-pub struct Gtsv {
-    n: usize,
-    columns: usize,
-    ldb: Option<usize>,
-    batch: usize,
-    stride: Option<usize>,
-}
-
-/// The sizes of a specification, with its defaults filled in.
 struct Systems {
     n: usize,
     /// Number of right-hand sides of one matrix.
@@ -45,71 +36,78 @@ struct Systems {
     batch: usize,
 }
 
-impl Gtsv {
-    /// One matrix and one right-hand side.
-    pub fn new(n: usize) -> Self {
-        Gtsv { n, columns: 1, ldb: None, batch: 1, stride: None }
-    }
-
-    /// Sets the number of right-hand sides of one matrix.
-    pub fn columns(mut self, columns: usize) -> Self {
-        self.columns = columns;
-        self
-    }
-
-    /// Elements between the right-hand sides of one matrix.
-    pub fn ldb(mut self, ldb: usize) -> Self {
-        self.ldb = Some(ldb);
-        self
-    }
-
-    /// `count` matrices with one right-hand side each.
-    pub fn batch(mut self, count: usize) -> Self {
-        self.batch = count;
-        self
-    }
-
-    /// Elements between the matrices of a batch: from diagonal to diagonal, and from right-hand side to right-hand
-    /// side.
-    pub fn stride(mut self, stride: usize) -> Self {
-        self.stride = Some(stride);
-        self
-    }
-
-    /// The distance, and the name of the setter that gives it.
-    fn distance(&self) -> (&'static str, usize) {
-        let (name, set) = if self.batch == 1 { ("ldb", self.ldb) } else { ("stride", self.stride) };
-        (name, set.unwrap_or(self.n))
-    }
-
-    fn systems(&self) -> Systems {
-        Systems { n: self.n, columns: self.columns, stride: self.distance().1, batch: self.batch }
+impl Systems {
+    fn from_layouts(diagonals: [(&'static str, &Layout); 3], b: &Layout) -> Result<Self> {
+        let [_, (_, d), _] = diagonals;
+        let shape = d.shape();
+        for (name, layout) in diagonals {
+            if layout.shape() != shape {
+                return Err(Error::invalid(name, format!("shape {:?}, but that of d is {shape:?}", layout.shape())));
+            }
+        }
+        if let ([n], [rows, _]) = (shape, b.shape()) {
+            let sides = DenseAt::from_columns("b", b)?;
+            if rows != n {
+                return Err(Error::invalid("b", format!("shape {:?}, but that of d is {shape:?}", b.shape())));
+            }
+            for (name, layout) in diagonals {
+                Vector::from_layout(name, layout)?.neighbours(name)?;
+            }
+            return Ok(Systems { n: *n, columns: sides.cols, stride: sides.ld, batch: 1 });
+        }
+        if b.shape() != shape {
+            return Err(Error::invalid("b", format!("shape {:?}, but that of d is {shape:?}", b.shape())));
+        }
+        let (n, batch, stride) = vectors("b", b)?;
+        for (name, layout) in diagonals {
+            let (.., own) = vectors(name, layout)?;
+            if own != stride && n > 0 {
+                let what =
+                    format!("its systems are {own} elements apart, those of b {stride}; `contiguous` makes copies");
+                return Err(Error::invalid(name, format!("{what} without gaps")));
+            }
+        }
+        Ok(Systems { n, columns: 1, stride, batch })
     }
 
     /// Elements of the right-hand sides, and of each diagonal.
     fn lengths(&self) -> Result<[usize; 2]> {
-        let (Systems { n, columns, stride, batch }, (name, _)) = (self.systems(), self.distance());
-        if stride < n {
-            return Err(Error::invalid(name, format!("{stride} is less than the {n} rows")));
-        }
+        let Systems { n, columns, stride, batch } = *self;
         if batch != 1 && columns != 1 {
-            let reason = format!("{columns} columns, but in a batch ({batch} matrices) each matrix has one");
-            return Err(Error::invalid("columns", reason));
+            return Err(Error::invalid("b", format!("{columns} columns of each of {batch} matrices")));
         }
         let span = |count: usize| match (count, n) {
-            (0, _) | (_, 0) => Some(0),
-            _ => stride.checked_mul(count - 1).and_then(|before| before.checked_add(n)),
+            (0, _) | (_, 0) => Ok(0),
+            _ => {
+                let before = stride.checked_mul(count - 1).filter(|_| stride >= n);
+                let what = || Error::invalid("b", format!("{count} systems of {n} rows, {stride} elements apart"));
+                before.and_then(|before| before.checked_add(n)).ok_or_else(what)
+            }
         };
-        let overflow = || Error::invalid(name, format!("{} systems {stride} apart overflow", columns.max(batch)));
-        let sides = span(if batch == 1 { columns } else { batch }).ok_or_else(overflow)?;
-        Ok([sides, span(batch).ok_or_else(overflow)?])
+        Ok([span(if batch == 1 { columns } else { batch })?, span(batch)?])
+    }
+}
+
+/// Vectors of neighbours along the last axis, at even distances: their elements, their number, the distance (the elements, if there
+/// is one vector).
+fn vectors(name: &'static str, layout: &Layout) -> Result<(usize, usize, usize)> {
+    // Each as a matrix of one row.
+    let rows = layout.unsqueeze(-2).map_err(|_| Error::invalid(name, format!("{layout:?} has no axis")))?;
+    let rows = Matrices::from_layout(name, &rows)?;
+    match rows.lines(name, Order::Row) {
+        Ok((Order::Row, _)) => Ok((rows.cols, rows.count, if rows.count <= 1 { rows.cols } else { rows.stride })),
+        _ => {
+            let what =
+                format!("{layout:?}: the elements of its last axis are not neighbours; `contiguous` makes a copy");
+            Err(Error::invalid(name, format!("{what} whose are")))
+        }
     }
 }
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Solve<T> {
-    spec: Gtsv,
+    systems: Systems,
     _type: PhantomData<fn() -> T>,
 }
 
@@ -122,7 +120,7 @@ impl<T: SolveElement> Routine for Solve<T> {
     type Raw = ();
 
     fn check(&self, (lower, d, upper): &Spans<Self::Reads>, (b,): &Spans<(T,)>) -> Result<()> {
-        let [sides, diagonals] = self.spec.lengths()?;
+        let [sides, diagonals] = self.systems.lengths()?;
         for (name, len, need) in [
             ("lower", lower.len(), diagonals),
             ("d", d.len(), diagonals),
@@ -137,7 +135,7 @@ impl<T: SolveElement> Routine for Solve<T> {
     }
 
     fn cost(&self) -> Cost {
-        let Systems { n, columns, batch, .. } = self.spec.systems();
+        let Systems { n, columns, batch, .. } = self.systems;
         let rows = n.saturating_mul(columns).saturating_mul(batch);
         Cost {
             flops: rows.saturating_mul(8) as u64,
@@ -147,12 +145,12 @@ impl<T: SolveElement> Routine for Solve<T> {
 
     #[cfg(feature = "host")]
     fn host(&self, (lower, d, upper): (&[T], &[T], &[T]), (b,): (&mut [T],)) -> Result<()> {
-        let Systems { n, columns, stride, batch } = self.spec.systems();
+        let Systems { n, columns, stride, batch } = self.systems;
         let diagonals = |first: usize| {
             let part = |x: &'_ [T]| -> std::ops::Range<usize> { first.min(x.len())..(first + n).min(x.len()) };
             (part(lower), part(d), part(upper))
         };
-        if n == 0 {
+        if n == 0 || columns == 0 || batch == 0 {
             return Ok(());
         }
         if batch == 1 {
@@ -183,7 +181,7 @@ impl<T: SolveElement> Routine for Solve<T> {
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let ((lower, d, upper), (b,)) = (*queue.reads(), *queue.writes());
-        let Systems { n, columns, stride, batch } = self.spec.systems();
+        let Systems { n, columns, stride, batch } = self.systems;
         if n == 0 || columns == 0 || batch == 0 {
             return Ok(());
         }
@@ -248,33 +246,46 @@ impl<T: SolveElement> Routine for Solve<T> {
 }
 
 impl Sparse {
-    /// Solves tridiagonal systems with partial pivoting (`cusparse<t>gtsv2`). On a GPU a batch is solved without
-    /// pivoting (`gtsv2StridedBatch`). `lower[0]` and the last element of `upper` of each matrix are not read. A
-    /// singular matrix gives infinities or NaNs.
+    /// Solves tridiagonal systems with partial pivoting (`cusparse<t>gtsv2`), in place of the right-hand sides. The diagonals are
+    /// tensors of one axis, and b has one axis, or two for several right-hand sides, whose columns must be contiguous. If all four
+    /// have the same two axes or more, the last one runs along the rows and those before are a batch; all systems must be equally
+    /// far apart. On a GPU a batch is solved without pivoting (`gtsv2StridedBatch`).
+    ///
+    /// `lower[0]` and the last element of `upper` of each matrix are not read. A singular matrix gives infinities or NaNs.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if a diagonal or right-hand side does not lie inside its buffer; a stale or foreign
+    /// [`Error::InvalidArgument`] if the shapes do not agree, or an operand is not laid out as said; a stale or foreign
     /// buffer. `b` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, sparse::Gtsv};
-    /// let device = Device::host()?;
-    /// let (off, d) = (device.upload([-1.0f64; 3])?.into_output(), device.upload([2.0f64; 3])?.into_output());
-    /// let b = device.upload([1.0f64, 0.0, 1.0])?.into_output();
-    /// let x = device.sparse().gtsv(Gtsv::new(3), &off, &d, &off, b)?.await_result()?;
-    /// let x = device.download(&x)?.await_result()?;
-    /// assert!(x.iter().all(|x| (x - 1.0).abs() < 1e-15));
+    /// let device = windlass::Device::host()?;
+    /// let (off, d) = (device.full_tensor([3], -1.0f64)?, device.full_tensor([3], 2.0f64)?);
+    /// let b = device.tensor([3], [1.0f64, 0.0, 1.0])?;
+    /// let x = device.sparse().gtsv(&off, &d, &off, b)?.await_result()?;
+    /// assert!(device.to_vec(&x)?.iter().all(|x| (x - 1.0).abs() < 1e-15));
     /// # Ok(()) }
     /// ```
     pub fn gtsv<'a, T: SolveElement>(
         &self,
-        spec: Gtsv,
-        lower: impl Readable<'a, T>,
-        d: impl Readable<'a, T>,
-        upper: impl Readable<'a, T>,
-        b: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        self.submit(Solve::<T> { spec, _type: PhantomData }, (lower.into(), d.into(), upper.into()), (b,))
+        lower: impl ReadableTensor<'a, T>,
+        d: impl ReadableTensor<'a, T>,
+        upper: impl ReadableTensor<'a, T>,
+        b: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        self.solve_tridiagonal([&lower.into(), &d.into(), &upper.into()], b.into())
+    }
+
+    fn solve_tridiagonal<T: SolveElement>(
+        &self,
+        [lower, d, upper]: [&TensorRef<'_, T>; 3],
+        b: Part<T>,
+    ) -> Submitted<Tensor<T>> {
+        let diagonals = [("lower", lower.layout()), ("d", d.layout()), ("upper", upper.layout())];
+        let operands = Systems::from_layouts(diagonals, b.layout())
+            .and_then(|systems| Ok((systems, (lower.operand()?.0, d.operand()?.0, upper.operand()?.0))));
+        b.submit(("gtsv", "sparse"), operands, |(systems, diagonals), b| {
+            self.submit(Solve::<T> { systems, _type: PhantomData }, diagonals, (b,))
+        })
     }
 }

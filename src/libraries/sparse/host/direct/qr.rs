@@ -15,12 +15,12 @@ struct Growing<T> {
     filled: Vec<bool>,
 }
 
-/// Solves `min ||A * x - b||` for each of the columns of B. X is n x `count`, B is m x `count`, both without gaps.
+/// Solves `min ||A * x - b||` for each of the columns of B. X is n x `count`, B is m x `count`, each with its leading dimension.
 /// Returns the column of A whose pivot is zero, or negligible if there are more rows than columns, plus 1; or 0.
 pub(crate) fn solve<T: SolveElement, I: SparseIndex>(
     structure: &Structure<'_>,
     a: &Rows<'_, T, I>,
-    (b, x): (&[T], &mut [T]),
+    ((b, ldb), (x, ldx)): ((&[T], usize), (&mut [T], usize)),
     count: usize,
 ) -> usize {
     let Structure { order, parents, offsets } = *structure;
@@ -41,7 +41,7 @@ pub(crate) fn solve<T: SolveElement, I: SparseIndex>(
             put(&mut w, place, value);
             i = i.min(place);
         }
-        side.iter_mut().enumerate().for_each(|(j, side)| *side = at(b, row + j * m));
+        side.iter_mut().enumerate().for_each(|(j, side)| *side = at(b, row + j * ldb));
         while i < n {
             if at(&w, i) != T::default() && r.take(i, offsets, &mut w, &mut side, count) {
                 break;
@@ -72,7 +72,7 @@ pub(crate) fn solve<T: SolveElement, I: SparseIndex>(
         }
     }
     for (k, i) in order.iter().enumerate() {
-        (0..count).for_each(|j| put(x, i + j * n, at(&r.sides, k * count + j)));
+        (0..count).for_each(|j| put(x, i + j * ldx, at(&r.sides, k * count + j)));
     }
     0
 }

@@ -86,7 +86,7 @@ impl Rng {
         let last = total.next_down();
         let device = self.device().clone();
         let sums = device.tensor([sums.len()], sums)?;
-        let u: Tensor<f64> = self.draw_tensor(Uniform::below_one(), [count])?.into_output();
+        let u: Tensor<f64> = self.draw(Uniform::below_one(), [count])?.into_output();
         let place = device.map(&u, |u| (u * scalar(total)).min(scalar(last)))?.into_output();
         // The number of sums up to the place: it lies among the `left` from `low` on. The place is below the last sum.
         let (mut low, mut left) = (device.zeros_tensor::<u32>([count])?, weights.len());
@@ -117,7 +117,7 @@ impl Rng {
             let what = format!("{count} different indices, but {some} weights are above zero");
             return Err(Error::invalid("count", what).in_op("choice", "rng"));
         }
-        let times = self.draw::<f64>(Exponential::new(1.0), weights.len())?.await_result()?;
+        let times = self.draw::<f64>(Exponential::new(1.0), [weights.len()])?.await_result()?;
         let times = self.device().to_vec(&times)?;
         let each = (0u32..).zip(&weights).zip(times);
         let mut each: Vec<(i64, u32)> =
@@ -198,7 +198,7 @@ impl Rng {
         let order = self.permutation(*n.ok_or_else(what)?)?.into_output();
         let device = self.device();
         // Each place of the axis, once.
-        device.take(&x, &Tensor::from(order), axis).map(PendingDispatch::never_reports)
+        device.take(&x, &order, axis).map(PendingDispatch::never_reports)
     }
 
     /// Normal numbers, each with a mean and a standard deviation of its own: the two are broadcast to each other. They are the
@@ -227,7 +227,7 @@ impl Rng {
     {
         let (mean, deviation) = (mean.into(), deviation.into());
         let extents = Layout::broadcast_extents(&[mean.shape(), deviation.shape()])?;
-        let drawn = self.draw_tensor(Normal::standard(), extents)?.into_output();
+        let drawn = self.draw(Normal::standard(), extents)?.into_output();
         self.device().map((&drawn, &mean, &deviation), |(z, mean, deviation)| {
             deviation.ge(constant(0.0)).select(z * deviation + mean, constant(f64::NAN))
         })
@@ -246,7 +246,7 @@ impl Rng {
         Exponential: Distribution<T>,
     {
         let mean = mean.into();
-        let drawn = self.draw_tensor(Exponential::new(1.0), mean.shape())?.into_output();
+        let drawn = self.draw(Exponential::new(1.0), mean.shape())?.into_output();
         self.device().map((&drawn, &mean), |(x, mean)| mean.ge(constant(0.0)).select(x * mean, constant(f64::NAN)))
     }
 }
