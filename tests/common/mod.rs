@@ -215,8 +215,8 @@ pub fn up<T: Element>(device: &Device, data: impl Into<Vec<T>>) -> DeviceBuffer<
 
 /// What a buffer holds.
 #[track_caller]
-pub fn down<'a, T: Element>(device: &Device, buffer: impl windlass::Readable<'a, T>) -> Vec<T> {
-    device.download(buffer).expect("a download").await_result().expect("its answer")
+pub fn down<'a, T: Element>(device: &Device, x: impl windlass::tensor::ReadableTensor<'a, T>) -> Vec<T> {
+    device.download(x).expect("a download").await_result().expect("its answer")
 }
 
 /// The routine that a refusal names.

@@ -14,7 +14,5 @@ mod collective;
 mod fft;
 #[cfg(feature = "rng")]
 mod random;
-#[cfg(feature = "solver")]
-mod solver;
 #[cfg(feature = "sparse")]
 mod sparse;

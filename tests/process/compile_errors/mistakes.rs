@@ -4,9 +4,10 @@
 use windlass::blas::Gemv;
 use windlass::fft::FftComplex;
 use windlass::nvrtc::{Kernel, LaunchConfig};
-use windlass::solver::Matrix;
 use windlass::sparse::Csr;
-use windlass::{Complex, Device, DeviceBuffer, Error, Gemm, Op, PendingDispatch, Program, Result, Slices, SlicesMut, Spans};
+use windlass::{
+    Complex, Device, DeviceBuffer, Error, Gemm, Op, PendingDispatch, Program, Result, Slices, SlicesMut, Spans,
+};
 use windlass::{Tensor, TensorRef, Verdict, arrays::Combine};
 
 type X = DeviceBuffer<f32>;
@@ -74,7 +75,7 @@ fn one_type_of_elements(device: &Device, x: X, wide: DeviceBuffer<f64>, c: X) ->
 fn a_result_that_is_not_there_yet(device: &Device, x: X, a: X) -> Result<()> {
     device.blas().nrm2(&x)?.into_output(); //~ `f32` is not complete before the device is done
     device.download(&x)?.into_output(); //~ wait for it: `.await_result()?`
-    device.solver().lu(Matrix::new(1, 1), a)?.into_output(); //~ `.into_parts()` gives the buffers of a factorization at once
+    device.solver().lu(a)?.into_output(); //~ `.into_parts()` gives the buffers of a factorization at once
     Ok(())
 }
 
@@ -137,7 +138,7 @@ fn what_memory_holds(device: &Device) -> Result<()> {
 
 fn element_types_of_a_routine(device: &Device, x: X, n: DeviceBuffer<i32>) -> Result<()> {
     device.blas().dot(&n, &n)?; //~ `i32` is no element type of vectors in BLAS
-    device.solver().lu(Matrix::new(1, 1), n)?; //~ `i32` is no element type of factorizations
+    device.solver().lu(n)?; //~ `i32` is no element type of factorizations
     device.fft().fft(&x, [1])?; //~ `rfft` takes real data
     Ok(())
 }

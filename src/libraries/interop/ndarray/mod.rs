@@ -6,7 +6,7 @@
 //! function.
 //!
 //! `upload` copies arrays to buffers, `download` copies buffers to arrays, `product` has the sizes of products. The
-//! other files take views and return arrays: `dense` for products, `solver` for factorizations, `sparse` for sparse
+//! other files take views and return arrays: `dense` for products, `sparse` for sparse
 //! matrices and their products, `fourier` for transforms, `numbers` for random numbers. `tensor`: tensors from arrays, and back.
 
 #[cfg(feature = "blas")]
@@ -18,8 +18,6 @@ mod fourier;
 mod numbers;
 #[cfg(feature = "blas")]
 mod product;
-#[cfg(feature = "solver")]
-mod solver;
 #[cfg(feature = "sparse")]
 mod sparse;
 mod tensor;
