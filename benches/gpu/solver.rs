@@ -10,7 +10,7 @@ use std::ptr::{null, null_mut};
 use std::time::Duration;
 use windlass::solver::{EighSpec, Solver, SolverElement, SvdMethod, Vectors};
 use windlass::tensor::Layout;
-use windlass::{Device, DeviceBuffer, Uplo, Wait};
+use windlass::{DeviceBuffer, Uplo, Wait};
 
 const LONG: Duration = Duration::from_secs(60);
 type Opaque = *mut c_void;

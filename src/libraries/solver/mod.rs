@@ -33,11 +33,10 @@
 //!
 //! ```
 //! # fn main() -> Result<(), windlass::Error> {
-//! use windlass::{Device, solver::Structure};
-//! let device = Device::best()?;
+//! let device = windlass::Device::best()?;
 //! let a = device.tensor([2, 2], [4.0f64, 1.0, 1.0, 3.0])?;
 //! let b = device.tensor([2], [1.0f64, 2.0])?;
-//! let solved = device.solver().solve(Structure::General, &a, b)?.await_result()?; // copies a, uses b up
+//! let solved = device.solve(&a, b)?.await_result()?; // copies a, uses b up
 //! let x = device.to_vec(&solved.x)?;
 //! assert!((x[0] - 1.0 / 11.0).abs() < 1e-15 && (x[1] - 7.0 / 11.0).abs() < 1e-15);
 //! # Ok(()) }
@@ -57,6 +56,7 @@
 // | `ldl` | factors of symmetric matrices that need not be definite |
 // | `svd`, `eigh`, `generalized`, `eig` | singular values and eigenvalues |
 // | `method` | the choice of methods for spectra |
+// | `short` | the calls that programs make most, on the device |
 // | `solve`, `refine` | one call that factors and solves, in the precision of its numbers or in half of it, refined |
 // | `determinant`, `numbers`, `pinv`, `lstsq` | determinants from factors; rank, condition, norms; pseudo-inverses; least squares of any rank |
 // | `native` | cuSOLVER, its handle, our own kernels |
@@ -87,6 +87,7 @@ mod prelude;
 mod qr;
 mod refine;
 mod routine;
+mod short;
 mod solve;
 mod svd;
 mod triangle;
