@@ -35,6 +35,11 @@ fn nor_what_is_written(device: &Device, pending: Judged, a: X, x: X) -> Result<(
     Ok(())
 }
 
+fn nor_factored(device: &Device, pending: Judged) -> Result<()> {
+    device.solver().lu(pending)?; //~ work in flight that has a verdict has no tensor before the wait
+    Ok(())
+}
+
 fn nor_a_tensor(device: &Device, x: Tensor<f32>) -> Result<()> {
     let pending = device.take(&x, &device.tensor([1], [0i64])?, 0)?;
     device.show(&pending)?; //~ work in flight is read as `&pending`, unless it has a verdict
