@@ -18,8 +18,9 @@ mod random;
 
 use random::Random;
 use std::time::{Duration, Instant};
-use windlass::solver::{EighSpec, Matrix, SolverElement, Vectors};
-use windlass::{Device, DeviceBuffer, Uplo};
+use windlass::solver::{EighSpec, SolverElement, Vectors};
+use windlass::tensor::{Layout, Lines};
+use windlass::{Device, Tensor, Uplo};
 
 /// Rounds of a row, and the time after which no further one begins.
 const ROUNDS: usize = 9;
@@ -52,29 +53,25 @@ fn main() {
 fn each<T: SolverElement>(bench: &Bench, text: &str, of: fn(f64) -> T) {
     let solver = bench.device.solver();
     for n in [64, 512, 1024, 2048, 4096] {
-        let (shape, general, positive) =
-            (Matrix::square(n), || matrix(n, n, 1, false, of), || matrix(n, n, 1, true, of));
+        let layout = Layout::columns(n, n);
+        let (general, positive) = (|| (layout, matrix(n, n, 1, false, of)), || (layout, matrix(n, n, 1, true, of)));
         if n <= 2048 {
-            bench.row(&format!("lu {n} {text}"), general, |a| {
-                drop(solver.lu(shape, a).unwrap().await_result().unwrap())
-            });
+            bench.row(&format!("lu {n} {text}"), general, |a| drop(solver.lu(a).unwrap().await_result().unwrap()));
             bench.row(&format!("cholesky {n} {text}"), positive, |a| {
-                drop(solver.cholesky(Uplo::Lower, shape, a).unwrap().await_result().unwrap());
+                drop(solver.cholesky(Uplo::Lower, a).unwrap().await_result().unwrap());
             });
-            bench.row(&format!("qr {n} {text}"), general, |a| {
-                drop(solver.qr(shape, a).unwrap().await_result().unwrap())
-            });
+            bench.row(&format!("qr {n} {text}"), general, |a| drop(solver.qr(a).unwrap().await_result().unwrap()));
         }
         if n <= 1024 {
             bench.row(&format!("svd {n} {text}"), general, |a| {
-                drop(solver.svd(Vectors::Thin, shape, a).unwrap().await_result().unwrap());
+                drop(solver.svd(Vectors::Thin, a).unwrap().await_result().unwrap());
             });
             bench.row(&format!("svdvals {n} {text}"), general, |a| {
-                drop(solver.svd(Vectors::None, shape, a).unwrap().await_result().unwrap());
+                drop(solver.svd(Vectors::None, a).unwrap().await_result().unwrap());
             });
         }
         if n != 2048 {
-            let spec = EighSpec::new(Uplo::Lower, shape);
+            let spec = EighSpec::new(Uplo::Lower);
             bench.row(&format!("eigh {n} {text}"), positive, |a| {
                 drop(solver.eigh(spec, a).unwrap().await_result().unwrap())
             });
@@ -84,16 +81,17 @@ fn each<T: SolverElement>(bench: &Bench, text: &str, of: fn(f64) -> T) {
         }
     }
     for (n, count) in [(32, 4096), (256, 512)] {
-        let shape = Matrix::square(n).batch(count);
-        let (general, positive) = (|| matrix(n, n, count, false, of), || matrix(n, n, count, true, of));
+        let layout = Layout::columns(n, n).batch(count, n * n);
+        let general = || (layout, matrix(n, n, count, false, of));
+        let positive = || (layout, matrix(n, n, count, true, of));
         bench.row(&format!("lu {count} x {n} {text}"), general, |a| {
-            drop(solver.lu(shape, a).unwrap().await_result().unwrap());
+            drop(solver.lu(a).unwrap().await_result().unwrap());
         });
         bench.row(&format!("cholesky {count} x {n} {text}"), positive, |a| {
-            drop(solver.cholesky(Uplo::Lower, shape, a).unwrap().await_result().unwrap());
+            drop(solver.cholesky(Uplo::Lower, a).unwrap().await_result().unwrap());
         });
         bench.row(&format!("eigh {count} x {n} {text}"), positive, |a| {
-            drop(solver.eigh(EighSpec::new(Uplo::Lower, shape), a).unwrap().await_result().unwrap());
+            drop(solver.eigh(EighSpec::new(Uplo::Lower), a).unwrap().await_result().unwrap());
         });
     }
 }
@@ -114,14 +112,15 @@ fn matrix<T>(m: usize, n: usize, count: usize, positive: bool, of: fn(f64) -> T)
 }
 
 impl Bench {
-    fn row<T: SolverElement>(&self, name: &str, data: impl Fn() -> Vec<T>, mut call: impl FnMut(DeviceBuffer<T>)) {
+    fn row<T: SolverElement>(&self, name: &str, data: impl Fn() -> (Lines, Vec<T>), mut call: impl FnMut(Tensor<T>)) {
         let large = name.contains("2048") || name.contains("4096") || name.contains(" x ");
         if self.only.as_ref().is_some_and(|only| !name.contains(only)) || (self.small && large) {
             return;
         }
-        let (data, start, mut times) = (data(), Instant::now(), Vec::new());
+        let ((layout, data), start, mut times) = (data(), Instant::now(), Vec::new());
         for round in 0..=ROUNDS {
             let a = self.device.upload(&data[..]).unwrap().await_result().unwrap();
+            let a = a.with_layout(layout).unwrap();
             let began = Instant::now();
             call(a);
             // The first call loads what there is to load.

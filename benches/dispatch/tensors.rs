@@ -82,10 +82,10 @@ fn fft(device: &Device) -> Made<'_> {
 #[cfg(feature = "solver")]
 fn lu(device: &Device) -> Made<'_> {
     let layout = windlass::tensor::Layout::column_major([64, 64]).unwrap();
-    let mut kept = Some(zeros(device, [64, 64]).with_layout(layout.clone()).unwrap());
+    let mut kept = Some(zeros(device, [64, 64]).with_layout(layout).unwrap());
     let next = move || {
-        let ((a, ..), _) = device.solver().lu_tensor(kept.take().unwrap()).unwrap().into_parts();
-        kept = Some(Tensor::from(a).with_layout(layout.clone()).unwrap());
+        let ((a, ..), _) = device.solver().lu(kept.take().unwrap()).unwrap().into_parts();
+        kept = Some(a);
     };
     discarded(device, next)
 }

@@ -8,8 +8,9 @@ use libloading::Library;
 use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::time::Duration;
-use windlass::solver::{EighSpec, Matrix, Solver, SolverElement, SvdMethod, Vectors};
-use windlass::{Device, DeviceBuffer, Uplo, Wait};
+use windlass::solver::{EighSpec, Solver, SolverElement, SvdMethod, Vectors};
+use windlass::tensor::Layout;
+use windlass::{DeviceBuffer, Uplo, Wait};
 
 const LONG: Duration = Duration::from_secs(60);
 type Opaque = *mut c_void;
@@ -189,32 +190,22 @@ impl<'a> Side<'a> {
 }
 
 /// Ours: takes the buffer that holds the matrix and gives it back. Blocking routines are waited for.
-fn ours<T: SolverElement>(
-    solver: &Solver,
-    device: &Device,
-    routine: Routine,
-    n: usize,
-    a: DeviceBuffer<T>,
-) -> DeviceBuffer<T> {
-    let shape = Matrix::square(n);
-    match routine {
-        Routine::Getrf => {
-            let (pivots, info) = (device.uninit(n).unwrap(), device.uninit(1).unwrap());
-            solver.getrf(shape, a, pivots, info).unwrap().into_parts().0.0
-        }
-        Routine::Potrf => solver.potrf(Uplo::Lower, shape, a, device.uninit(1).unwrap()).unwrap().into_parts().0.0,
-        Routine::Geqrf => solver.geqrf(shape, a, device.uninit(n).unwrap()).unwrap().into_parts().0.0,
-        Routine::Gesvd => {
-            let pending = solver.svd_by(SvdMethod::Bidiagonal, Vectors::Thin, shape, a).unwrap();
-            pending.await_result().unwrap().a
-        }
-        Routine::Gesvdp => solver.svd_by(SvdMethod::Polar, Vectors::Thin, shape, a).unwrap().await_result().unwrap().a,
-        Routine::Syevd => solver.eigh(EighSpec::new(Uplo::Lower, shape), a).unwrap().await_result().unwrap().vectors,
-        Routine::Syevs(count) => {
-            let spec = EighSpec::new(Uplo::Lower, shape.batch(count));
-            solver.eigh(spec, a).unwrap().await_result().unwrap().vectors
-        }
-    }
+fn ours<T: SolverElement>(solver: &Solver, routine: Routine, n: usize, a: DeviceBuffer<T>) -> DeviceBuffer<T> {
+    let layout = match routine {
+        Routine::Syevs(count) => Layout::columns(n, n).batch(count, n * n),
+        _ => Layout::columns(n, n),
+    };
+    let (a, spec) = (a.with_layout(layout).unwrap(), EighSpec::new(Uplo::Lower));
+    let by = |method, a| solver.svd_by(method, Vectors::Thin, a).unwrap().await_result().unwrap().a;
+    let a = match routine {
+        Routine::Getrf => solver.lu(a).unwrap().into_parts().0.0,
+        Routine::Potrf => solver.cholesky(Uplo::Lower, a).unwrap().into_parts().0.0,
+        Routine::Geqrf => solver.qr(a).unwrap().into_parts().0.0,
+        Routine::Gesvd => by(SvdMethod::Bidiagonal, a),
+        Routine::Gesvdp => by(SvdMethod::Polar, a),
+        Routine::Syevd | Routine::Syevs(_) => solver.eigh(spec, a).unwrap().await_result().unwrap().vectors,
+    };
+    a.into_buffer()
 }
 
 pub(crate) fn run(bench: &mut Bench) {
@@ -294,7 +285,7 @@ fn row<T: SolverElement>(
     let mut mine = || {
         timed(1, || {
             let copied = device.copy(&source, a.take().unwrap()).unwrap().into_output();
-            a = Some(ours(&solver, &device, routine, n, copied));
+            a = Some(ours(&solver, routine, n, copied));
             device.waiting(Wait::Spin).synchronize(LONG).unwrap();
         }) / 1e3
     };
@@ -340,7 +331,7 @@ fn enqueue<T: SolverElement>(
         let time = timed(BATCH, || {
             end = Some((0..BATCH).fold(begin, |a, _| {
                 let copied = device.copy(&source, a).unwrap().into_output();
-                ours(&solver, &device, routine, n, copied)
+                ours(&solver, routine, n, copied)
             }));
         });
         device.waiting(Wait::Spin).synchronize(LONG).unwrap();

@@ -2,8 +2,8 @@
 
 use windlass::expressions::position;
 use windlass::reductions::All;
-use windlass::solver::{Matrix, Vectors};
-use windlass::{Device, Error, Result, Tensor};
+use windlass::solver::Vectors;
+use windlass::{Device, Error, Result};
 
 pub(crate) fn main() -> Result<()> {
     let device = Device::from_env()?;
@@ -12,12 +12,9 @@ pub(crate) fn main() -> Result<()> {
         ((i * 7919 + j * 104_729 + i * j * 31) % 1000).cast::<f64>() / (j + 1).cast::<f64>()
     })?;
     let x = (&x - &device.mean(&x, 0)?).eval(&device)?;
-    let (of_x, columns) = Matrix::take(device.contiguous_columns(&x)?.into())?;
-    let svd = device.solver().svd(Vectors::Thin, of_x, columns)?.await_result()?;
-    let of_vh = svd.vh_matrix();
-    let vh = of_vh.into_tensor(svd.vh.ok_or_else(|| Error::invalid("svd", "no vectors"))?)?;
-    let values = Tensor::from(svd.values);
-    let squares = (&values * &values).eval(&device)?;
+    let svd = device.solver().svd(Vectors::Thin, &x)?.await_result()?;
+    let vh = svd.vh.ok_or_else(|| Error::invalid("svd", "no vectors"))?;
+    let squares = (&svd.values * &svd.values).eval(&device)?;
     let total = device.sum(&squares, All)?;
     let explained = (squares.slice(..3)? / &total).eval(&device)?;
     let scores = device.blas().product(&x, vh.slice(..3)?.transpose())?;

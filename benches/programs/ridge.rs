@@ -21,10 +21,9 @@ pub(crate) fn main() -> Result<()> {
     let y = (&y - &device.mean(&y, All)?).eval(&device)?;
     let gram = device.blas().product(x.transpose(), &x)?;
     let gram = device.map(&gram, |g| g + position(0).eq(position(1)).select(LAMBDA, 0.0))?;
-    let gram = device.contiguous_columns(&gram)?;
     let right = device.blas().product(x.transpose(), y.unsqueeze(1)?)?;
-    let factor = device.solver().cholesky_tensor(Uplo::Lower, gram.into())?.await_result()?;
-    let weights = factor.solve_tensor(&device.solver(), right.into())?;
+    let factor = device.solver().cholesky(Uplo::Lower, &gram)?.await_result()?;
+    let weights = factor.solve(&device.solver(), right)?;
     let fitted = device.blas().product(&x, &weights)?;
     let rest = device.reduce((&y, fitted.squeeze()), All, |(y, f)| (y - f) * (y - f), Sum)?;
     let total = device.reduce(&y, All, |y| y * y, Sum)?;

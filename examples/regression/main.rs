@@ -13,7 +13,8 @@ mod data;
 
 use data::Regression;
 use std::process::ExitCode;
-use windlass::solver::{Matrix, Structure, Vectors};
+use windlass::solver::{Structure, Vectors};
+use windlass::tensor::Layout;
 use windlass::{Device, DeviceKind, Error, Result};
 
 fn main() -> ExitCode {
@@ -59,25 +60,22 @@ fn run() -> Result<bool> {
 
 /// One call: QR, since there are more rows than columns.
 fn by_qr(device: &Device, case: &Regression) -> Result<Vec<f64>> {
-    let (m, n) = (case.y.len(), case.certified.len());
-    let a = device.buffer(&case.columns[..])?;
+    let layout = Layout::columns(case.y.len(), case.certified.len());
+    let a = device.buffer(&case.columns[..])?.with_layout(layout)?;
     let y = device.buffer(&case.y[..])?;
-    let solved =
-        device.solver().solve(Structure::General, Matrix::new(m, n), a, Matrix::new(m, 1), y)?.await_result()?;
-    let mut x = device.to_vec(&solved.x)?;
-    x.truncate(n); // what is below belongs to the residual
-    Ok(x)
+    let solved = device.solver().solve(Structure::General, a, y)?.await_result()?;
+    device.to_vec(&solved.x)
 }
 
 /// `x = V * diag(1 / s) * U^T * y`.
 fn by_singular_values(device: &Device, case: &Regression) -> Result<Vec<f64>> {
     let (m, n) = (case.y.len(), case.certified.len());
-    let a = device.buffer(&case.columns[..])?;
-    let svd = device.solver().svd(Vectors::Thin, Matrix::new(m, n), a)?.await_result()?;
+    let a = device.buffer(&case.columns[..])?.with_layout(Layout::columns(m, n))?;
+    let svd = device.solver().svd(Vectors::Thin, a)?.await_result()?;
     let (Some(u), Some(vh)) = (&svd.u, &svd.vh) else {
         return Err(Error::library("the decomposition returned no vectors"));
     };
-    let (u, vh) = (device.to_vec(u)?, device.to_vec(vh)?);
+    let (u, vh) = (device.to_vec(u.transpose())?, device.to_vec(vh.transpose())?); // column by column
     let s = device.to_vec(&svd.values)?;
     let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
     let c: Vec<f64> = u.chunks_exact(m).zip(&s).map(|(u, s)| dot(u, &case.y) / s).collect();

@@ -5,7 +5,6 @@ use crate::common::child::{alone, this_test};
 use crate::common::{down, host, up};
 use windlass::fft::{FftSpec, Kind, RealTransform, Trig, Window, fftfreq, rfftfreq, window};
 use windlass::rng::{Generator, Stream};
-use windlass::solver::Matrix;
 use windlass::tensor::Layout;
 use windlass::{Error, Result};
 
@@ -52,12 +51,12 @@ fn a_factorization_without_memory_gives_its_buffers_back() {
         let (tall, all, wide) = (1usize << 21, 1usize << 23, 8);
         let a = device.fill(device.uninit::<f64>(tall).unwrap(), 1.0).unwrap().await_result().unwrap();
         let b = device.fill(device.uninit::<f64>(all).unwrap(), 1.0).unwrap().await_result().unwrap();
-        let tau = device.uninit(wide).unwrap();
         limit(libc::RLIMIT_AS, addresses() + (16 << 20));
         // One long column takes no memory beside itself.
-        let qr = solver.qr(Matrix::new(tall, 1), a).unwrap().await_result().unwrap();
+        let qr = solver.qr(a.with_layout(Layout::columns(tall, 1)).unwrap()).unwrap().await_result().unwrap();
         // A panel written out in full is as large as these 8 columns, 64 MiB.
-        let rejected = solver.geqrf(Matrix::new(all / wide, wide), b, tau).unwrap().await_result().unwrap_err();
+        let b = b.with_layout(Layout::columns(all / wide, wide)).unwrap();
+        let rejected = solver.qr(b).unwrap().await_result().unwrap_err();
         assert!(matches!(rejected.error, Error::OutOfMemory { .. }), "{}", rejected.error);
         let (b, ..) = rejected.back.expect("the buffers");
         assert_eq!(b.len(), all);

@@ -16,8 +16,9 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
-use windlass::solver::{Matrix, Svd, Vectors};
-use windlass::{Device, DeviceBuffer, Gemm, Transpose};
+use windlass::solver::{Svd, Vectors};
+use windlass::tensor::Layout;
+use windlass::{Device, Gemm, Tensor, Transpose};
 
 /// Pixels across an image.
 const SIZE: usize = 32;
@@ -54,7 +55,7 @@ fn run() -> Result<(), Box<dyn Error>> {
 
     let device = Device::from_env()?;
     let start = Instant::now();
-    let svd = decomposed(&device, Matrix::new(pixels, count), &images)?;
+    let svd = decomposed(&device, (pixels, count), &images)?;
     let values = device.to_vec(&svd.values)?;
     println!("{} ({}): {pixels} x {count} decomposed in {:.2?}", device.name(), device.info().name, start.elapsed());
 
@@ -75,7 +76,7 @@ fn run() -> Result<(), Box<dyn Error>> {
         .into());
     }
 
-    let u = device.to_vec(&u)?;
+    let u = device.to_vec(u.transpose())?; // column by column
     let mut shown = vec![&mean[..]];
     shown.extend(u.chunks_exact(pixels).take(SHOWN));
     picture::write(&file, &shown, SIZE, 4, 4)?;
@@ -83,14 +84,15 @@ fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn decomposed(device: &Device, shape: Matrix, images: &[f32]) -> windlass::Result<Svd<f32>> {
-    Ok(device.solver().svd(Vectors::Thin, shape, device.buffer(images)?)?.await_result()?)
+fn decomposed(device: &Device, (rows, cols): (usize, usize), images: &[f32]) -> windlass::Result<Svd<f32>> {
+    let images = device.buffer(images)?.with_layout(Layout::columns(rows, cols))?;
+    Ok(device.solver().svd(Vectors::Thin, images)?.await_result()?)
 }
 
 /// `U^T * U`, which is the unit matrix if the columns of U are orthogonal.
-fn own_product(device: &Device, (rows, k): (usize, usize), u: &DeviceBuffer<f32>) -> windlass::Result<Vec<f32>> {
+fn own_product(device: &Device, (rows, k): (usize, usize), u: &Tensor<f32>) -> windlass::Result<Vec<f32>> {
     let spec = Gemm::new(k, k, rows).trans_a(Transpose::Yes);
-    device.to_vec(&device.blas().gemm(spec, u, u, device.zeros(k * k)?)?)
+    device.to_vec(&device.blas().gemm(spec, u.buffer(), u.buffer(), device.zeros(k * k)?)?)
 }
 
 /// One face: a disc, two eyes, a mouth.

@@ -20,7 +20,7 @@ pub(crate) mod sealed {
 /// Any number of operands of one element type.
 pub struct List<T>(PhantomData<T>);
 
-/// One position of a tuple of operands: an [`Element`] type, an `Option` of one, or a [`List`]. Sealed.
+/// One position of a tuple of operands: an [`Element`] type, a [`List`], or an `Option` of one. Sealed.
 pub trait Operand: sealed::Operand + 'static {
     /// What the caller passes to be read, by reference.
     type In<'a>;
@@ -191,43 +191,46 @@ impl<T: Element> Operand for T {
     }
 }
 
-impl<T: Element> sealed::Operand for Option<T> {}
-impl<T: Element> Operand for Option<T> {
-    type In<'a> = Option<In<'a, T>>;
-    type Buf = Option<DeviceBuffer<T>>;
-    type Span = Option<Span<T>>;
-    type Slice<'a> = Option<&'a [T]>;
-    type SliceMut<'a> = Option<&'a mut [T]>;
+impl<T: Operand> sealed::Operand for Option<T> {}
+impl<T: Operand> Operand for Option<T> {
+    type In<'a> = Option<T::In<'a>>;
+    type Buf = Option<T::Buf>;
+    type Span = Option<T::Span>;
+    type Slice<'a> = Option<T::Slice<'a>>;
+    type SliceMut<'a> = Option<T::SliceMut<'a>>;
     const DTYPE: DType = T::DTYPE;
     const OPEN: bool = true;
 
-    fn is_given(input: &Option<In<'_, T>>) -> bool {
+    fn is_given(input: &Self::In<'_>) -> bool {
         input.is_some()
     }
-    fn read<'x>(input: &'x Option<In<'_, T>>, visit: &mut Visit<'_, 'x>) -> Option<Span<T>> {
+    fn read<'x>(input: &'x Self::In<'_>, visit: &mut Visit<'_, 'x>) -> Self::Span {
         input.as_ref().map(|i| T::read(i, visit))
     }
-    fn write<'x>(buffer: &'x Option<DeviceBuffer<T>>, visit: &mut Visit<'_, 'x>) -> Option<Span<T>> {
+    fn write<'x>(buffer: &'x Self::Buf, visit: &mut Visit<'_, 'x>) -> Self::Span {
         buffer.as_ref().map(|b| T::write(b, visit))
     }
-    fn shape(span: &Option<Span<T>>, shape: &mut Shape) {
+    fn shape(span: &Self::Span, shape: &mut Shape) {
         shape.push(u32::from(span.is_some()));
+        if let Some(span) = span {
+            T::shape(span, shape);
+        }
     }
-    fn receive(from: &mut Receive<'_, '_>) -> Option<Option<Span<T>>> {
+    fn receive(from: &mut Receive<'_, '_>) -> Option<Self::Span> {
         if from.count()? == 0 { Some(None) } else { T::receive(from).map(Some) }
     }
-    fn place(span: &mut Option<Span<T>>, visit: &mut Places<'_>) {
+    fn place(span: &mut Self::Span, visit: &mut Places<'_>) {
         if let Some(span) = span {
             T::place(span, visit);
         }
     }
-    unsafe fn slice<'a>(span: &Option<Span<T>>) -> Option<&'a [T]> {
+    unsafe fn slice<'a>(span: &Self::Span) -> Self::Slice<'a> {
         // SAFETY: the caller's promise, passed on.
-        span.as_ref().map(|s| unsafe { s.slice() })
+        span.as_ref().map(|s| unsafe { T::slice(s) })
     }
-    unsafe fn slice_mut<'a>(span: &Option<Span<T>>) -> Option<&'a mut [T]> {
+    unsafe fn slice_mut<'a>(span: &Self::Span) -> Self::SliceMut<'a> {
         // SAFETY: the caller's promise, passed on.
-        span.as_ref().map(|s| unsafe { s.slice_mut() })
+        span.as_ref().map(|s| unsafe { T::slice_mut(s) })
     }
 }
 

@@ -67,7 +67,7 @@ impl<T: Element> Tensor<T> {
     }
 
     /// Without a check: the caller knows that the layout lies inside the buffer.
-    pub(super) fn from_parts(buffer: DeviceBuffer<T>, layout: Layout) -> Self {
+    pub(crate) fn from_parts(buffer: DeviceBuffer<T>, layout: Layout) -> Self {
         Tensor { buffer, layout }
     }
 

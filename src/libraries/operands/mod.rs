@@ -2,8 +2,8 @@
 //! dimension, batches at even distances. The one place that reads strides so.
 //!
 //! A front splits each tensor into a part of a buffer and a layout ([`TensorRef::operand`](crate::TensorRef)), asks here
-//! what the layout is, and calls one function that is not generic over its operands. No call of a front copies: what a
-//! routine cannot read is refused with an error that names [`Device::contiguous`](crate::Device::contiguous).
+//! what the layout is, and calls one function that is not generic over its operands. No call of a front copies, but for the
+//! solver's: what a routine cannot read is refused with an error that names [`Device::contiguous`](crate::Device::contiguous).
 
 #[cfg(feature = "blas")]
 mod matrices;

@@ -12,21 +12,19 @@ use crate::libraries::solver::native::calls;
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::dense;
 
-/// The factor of a symmetric or Hermitian positive definite matrix, or of each of a batch. It owns the buffer that held
-/// A.
+/// The factor of a symmetric or Hermitian positive definite matrix, or of each of a batch, in the memory of A.
 ///
 /// `A = L * L^H` with L in the lower triangle, or `A = U^H * U` with U in the upper one. The other triangle stays as it was.
 #[derive(Debug)]
 pub struct Cholesky<T: SolverElement> {
-    factor: DeviceBuffer<T>,
-    info: DeviceBuffer<i32>,
-    shape: Shape,
+    factor: Tensor<T>,
+    info: Tensor<i32>,
+    uplo: Uplo,
 }
 
 /// A matrix of which only one triangle is used.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-pub struct Shape {
+pub(super) struct Shape {
     pub(super) uplo: Uplo,
     pub(super) a: Matrix,
 }
@@ -39,59 +37,70 @@ impl Shape {
 }
 
 impl<T: SolverElement> Output for Cholesky<T> {
-    type Writes = (T, i32);
-    type Host = Shape;
+    type Writes = (Strided<T>, Strided<i32>);
+    type Host = Uplo;
 
-    fn join((factor, info): Bufs<Self>, shape: Shape) -> Result<Self> {
-        Ok(Cholesky { factor, info, shape })
+    fn join((factor, info): Bufs<Self>, uplo: Uplo) -> Result<Self> {
+        Ok(Cholesky { factor, info, uplo })
     }
 }
 
 impl<T: SolverElement> Cholesky<T> {
     /// A factor that was made elsewhere. The operations that use it check it.
-    pub fn from_parts(uplo: Uplo, matrix: Matrix, factor: DeviceBuffer<T>, info: DeviceBuffer<i32>) -> Self {
-        Cholesky { factor, info, shape: Shape { uplo, a: matrix } }
+    pub fn from_parts(uplo: Uplo, factor: Tensor<T>, info: Tensor<i32>) -> Self {
+        Cholesky { factor, info, uplo }
     }
 
     /// L or U.
-    pub fn factor(&self) -> &DeviceBuffer<T> {
+    pub fn factor(&self) -> &Tensor<T> {
         &self.factor
     }
 
     /// For each matrix the order of the leading minor that is not positive, or 0.
-    pub fn info(&self) -> &DeviceBuffer<i32> {
+    pub fn info(&self) -> &Tensor<i32> {
         &self.info
     }
 
     /// The triangle that the factor is in.
     pub fn uplo(&self) -> Uplo {
-        self.shape.uplo
-    }
-
-    /// Where the factor lies in its buffer.
-    pub fn matrix(&self) -> Matrix {
-        self.shape.a
+        self.uplo
     }
 
     /// The factor and the infos.
-    pub fn into_parts(self) -> (DeviceBuffer<T>, DeviceBuffer<i32>) {
+    pub fn into_parts(self) -> (Tensor<T>, Tensor<i32>) {
         (self.factor, self.info)
     }
 
-    /// Solves `A * X = B` in place of B with this factor, as [`Solver::potrs`] does.
+    /// Solves `A * X = B` with this factor (`potrs`; `cusolverDnXpotrs`), in the memory of B if it is given by value. A B of one
+    /// axis is a vector.
     ///
     /// # Errors
-    /// As [`Solver::potrs`].
-    pub fn solve(&self, solver: &Solver, of_b: Matrix, b: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
-        solver.potrs(self.shape.uplo, self.shape.a, &self.factor, of_b, b)
+    /// [`Error::InvalidArgument`], with both shapes, when B has not as many rows as A, or another batch; a stale or foreign
+    /// tensor. B comes back.
+    pub fn solve<'b>(&self, solver: &Solver, b: impl GivenTensor<'b, T>) -> Submitted<Tensor<T>> {
+        self.potrs(solver, b.into())
     }
 
-    /// The inverse in place of the factor, in its triangle ([`Solver::potri`]).
+    fn potrs(&self, solver: &Solver, b: Given<'_, T>) -> Submitted<Tensor<T>> {
+        let (uplo, factor) = (self.uplo, matrices_of("a", &self.factor));
+        solver.with_factors(Potrs::<T>::NAME, factor, b, &self.factor, |(a, factor), b, x| {
+            solver.submit(Potrs { shape: Shape { uplo, a }, b, _type: PhantomData }, (factor,), (x,))
+        })
+    }
+
+    /// The inverse of A in place of its factor, in the same triangle (`potri`; `cusolverDn<t>potri`).
     ///
     /// # Errors
-    /// As [`Solver::potri`].
+    /// [`Error::InvalidArgument`] for a factor that is not square or whose columns are not contiguous; at the wait
+    /// [`Error::Singular`] if the factor has a zero on its diagonal. The tensor comes back.
     pub fn inverse(self, solver: &Solver) -> Submitted<Inverse<T>, Verdict> {
-        solver.potri(self.shape.uplo, self.shape.a, self.factor)
+        match Matrix::of("a", self.factor.layout()) {
+            Ok(a) => {
+                let shape = Shape { uplo: self.uplo, a };
+                solver.submit(Potri { shape, _type: PhantomData }, (), (self.factor,))
+            }
+            Err(error) => Err(solver.refuse(Potri::<T>::NAME, error, |_| Ok((self.factor,)))),
+        }
     }
 
     /// The determinants, with their logarithms; see [`Determinant`](super::Determinant).
@@ -159,8 +168,8 @@ impl<T: SolverElement> Routine for Potrf<T> {
         calls::verdict(queue, info, of.count)
     }
 
-    fn finish(&self, raw: First) -> Result<Shape> {
-        Meaning::NotPositiveDefinite.verdict(raw).map(|()| self.shape)
+    fn finish(&self, raw: First) -> Result<Uplo> {
+        Meaning::NotPositiveDefinite.verdict(raw).map(|()| self.shape.uplo)
     }
 }
 
@@ -205,8 +214,8 @@ impl<T: SolverElement> Routine for Potri<T> {
         calls::verdict(queue, info, of.count)
     }
 
-    fn finish(&self, raw: First) -> Result<Matrix> {
-        Meaning::Singular.verdict(raw).map(|()| self.shape.a)
+    fn finish(&self, raw: First) -> Result<()> {
+        Meaning::Singular.verdict(raw)
     }
 }
 
@@ -223,7 +232,7 @@ impl<T: SolverElement> Routine for Potrs<T> {
     const NAME: &'static str = "potrs";
     const OPERANDS: OperandNames = (&["a"], &["b"]);
     type Reads = (T,);
-    type Output = DeviceBuffer<T>;
+    type Output = Tensor<T>;
     type Raw = ();
 
     fn check(&self, (a,): &Spans<(T,)>, (b,): &Spans<(T,)>) -> Result<()> {
@@ -271,82 +280,40 @@ impl<T: SolverElement> Routine for Potrs<T> {
 }
 
 impl Solver {
-    /// The Cholesky factor, in place of the triangle of A that `uplo` names (`potrf`; `cusolverDnXpotrf`), of one matrix or of
-    /// each of a batch. The imaginary parts of the diagonal are not read.
+    /// The Cholesky factor of the matrix of which A holds the triangle that `uplo` names (`potrf`; `cusolverDnXpotrf`), or of each
+    /// of a batch, in the memory of A if it is given by value. The imaginary parts of the diagonal are not read.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer; a stale or foreign buffer. At the wait
-    /// [`Error::NotPositiveDefinite`] with the order of the first leading minor that is not. Both buffers come back: A, whose
+    /// [`Error::InvalidArgument`] when A is not square; a stale or foreign tensor. At the wait
+    /// [`Error::NotPositiveDefinite`] with the order of the first leading minor that is not. Both tensors come back: A, whose
     /// triangle is then undefined, and the infos.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, Uplo, solver::Matrix};
+    /// use windlass::{Device, Uplo};
     /// let device = Device::host()?;
-    /// let a = device.upload([4.0f64, 2.0, 2.0, 5.0])?.into_output();
-    /// let l = device.solver().cholesky(Uplo::Lower, Matrix::square(2), a)?.await_result()?;
-    /// assert_eq!(device.download(l.factor())?.await_result()?, [2.0, 1.0, 2.0, 2.0]);
-    /// let b = device.upload([8.0f64, 12.0])?.into_output();
-    /// let x = l.solve(&device.solver(), Matrix::new(2, 1), b)?.await_result()?;
-    /// assert_eq!(device.download(&x)?.await_result()?, [1.0, 2.0]);
+    /// let a = device.tensor([2, 2], [4.0f64, 7.0, 2.0, 5.0])?; // only the lower triangle counts
+    /// let l = device.solver().cholesky(Uplo::Lower, &a)?.await_result()?;
+    /// assert_eq!(device.to_vec(l.factor())?, [2.0, 7.0, 1.0, 2.0]);
+    /// let x = l.solve(&device.solver(), device.tensor([2], [8.0, 12.0])?)?.await_result()?;
+    /// assert_eq!(device.to_vec(&x)?, [1.0, 2.0]);
     /// assert!((l.det(&device.solver())?.await_result()?[0].value().re - 16.0).abs() < 1e-12);
     /// # Ok(()) }
     /// ```
-    pub fn cholesky<T: SolverElement>(
+    pub fn cholesky<'a, T: SolverElement>(
         &self,
         uplo: Uplo,
-        of_a: Matrix,
-        a: DeviceBuffer<T>,
+        a: impl GivenTensor<'a, T>,
     ) -> Submitted<Cholesky<T>, Verdict> {
-        let made = of_a.check("a", a.len()).and_then(|()| self.device.uninit(of_a.count));
-        match made {
-            Ok(info) => self.potrf(uplo, of_a, a, info),
-            Err(error) => Err(self.refuse(Potrf::<T>::NAME, error, |d| Ok((a, d.uninit(0)?)))),
+        self.potrf(uplo, a.into())
+    }
+
+    fn potrf<T: SolverElement>(&self, uplo: Uplo, a: Given<'_, T>) -> Submitted<Cholesky<T>, Verdict> {
+        match self.taken(a, |batch, _| self.new_tensor(batch, &[])) {
+            Ok((of_a, a, info)) => {
+                self.submit(Potrf { shape: Shape { uplo, a: of_a }, _type: PhantomData }, (), (a, info))
+            }
+            Err((error, a)) => Err(self.refuse(Potrf::<T>::NAME, error, |d| Ok((a.back(d)?, d.uninit_tensor([0])?)))),
         }
-    }
-
-    /// As [`cholesky`](Self::cholesky), with a buffer for the infos, one for each matrix, that the caller gives.
-    ///
-    /// # Errors
-    /// As [`cholesky`](Self::cholesky).
-    pub fn potrf<T: SolverElement>(
-        &self,
-        uplo: Uplo,
-        of_a: Matrix,
-        a: DeviceBuffer<T>,
-        info: DeviceBuffer<i32>,
-    ) -> Submitted<Cholesky<T>, Verdict> {
-        self.submit(Potrf { shape: Shape { uplo, a: of_a }, _type: PhantomData }, (), (a, info))
-    }
-
-    /// Solves `A * X = B` in place of B, from the factor of [`cholesky`](Self::cholesky) (`potrs`; `cusolverDnXpotrs`).
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer; a stale or foreign
-    /// buffer. B comes back.
-    pub fn potrs<'a, T: SolverElement>(
-        &self,
-        uplo: Uplo,
-        of_a: Matrix,
-        factor: impl Readable<'a, T>,
-        of_b: Matrix,
-        b: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let shape = Shape { uplo, a: of_a };
-        self.submit(Potrs { shape, b: of_b, _type: PhantomData }, (factor.into(),), (b,))
-    }
-
-    /// The inverse of A in place of its factor, in the same triangle (`potri`; `cusolverDn<t>potri`).
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] as [`potrs`](Self::potrs); at the wait [`Error::Singular`] if the factor has a zero
-    /// on its diagonal. The buffer comes back.
-    pub fn potri<T: SolverElement>(
-        &self,
-        uplo: Uplo,
-        of_a: Matrix,
-        factor: DeviceBuffer<T>,
-    ) -> Submitted<Inverse<T>, Verdict> {
-        self.submit(Potri { shape: Shape { uplo, a: of_a }, _type: PhantomData }, (), (factor,))
     }
 }

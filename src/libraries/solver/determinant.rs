@@ -142,25 +142,25 @@ fn wide<T: SolverElement>(x: &[T]) -> Result<Vec<Complex<f64>>> {
 
 /// The determinants from LU factors.
 pub(super) fn of_lu<T: SolverElement>(solver: &Solver, lu: &Lu<T>) -> Result<PendingDeterminants<T>> {
-    let a = lu.matrix();
-    let diagonal = diagonal(solver, a, lu.factors().as_in())?;
+    let (a, diagonal) = diagonal(solver, lu.factors())?;
     let pivots = Some(solver.device.download(lu.pivots())?);
     Ok(PendingDeterminants { order: a.rows, count: a.count, power: 1, diagonal, pivots })
 }
 
 /// The determinants from Cholesky factors.
 pub(super) fn of_cholesky<T: SolverElement>(solver: &Solver, l: &Cholesky<T>) -> Result<PendingDeterminants<T>> {
-    let a = l.matrix();
-    let diagonal = diagonal(solver, a, l.factor().as_in())?;
+    let (a, diagonal) = diagonal(solver, l.factor())?;
     Ok(PendingDeterminants { order: a.rows, count: a.count, power: 2, diagonal, pivots: None })
 }
 
-fn diagonal<T: SolverElement>(solver: &Solver, a: Matrix, from: In<'_, T>) -> Result<PendingDispatch<Vec<T>, Verdict>> {
-    a.check_shape("a")?;
+type Diagonals<T> = PendingDispatch<Vec<T>, Verdict>;
+
+fn diagonal<T: SolverElement>(solver: &Solver, factors: &Tensor<T>) -> Result<(Matrix, Diagonals<T>)> {
+    let (a, from) = matrices_of("a", factors)?;
     a.check_square("a")?;
-    let to = solver.device.uninit(a.rows.saturating_mul(a.count))?;
+    let to = solver.new_tensor(&[a.count], &[a.rows])?;
     let to = solver.submit(Diagonal { a, _type: PhantomData }, (from,), (to,))?.into_output();
-    solver.device.download(&to)
+    Ok((a, solver.device.download(&to)?))
 }
 
 /// Copies the diagonals of all matrices, one after the other.
@@ -177,7 +177,7 @@ impl<T: SolverElement> Routine for Diagonal<T> {
     const OPERANDS: OperandNames = (&["a"], &["determinant"]);
     const CALLS: bool = false;
     type Reads = (T,);
-    type Output = DeviceBuffer<T>;
+    type Output = Tensor<T>;
     type Raw = ();
 
     fn check(&self, (a,): &Spans<(T,)>, (to,): &Spans<(T,)>) -> Result<()> {

@@ -29,17 +29,17 @@ pub enum Eigenvectors {
 #[derive(Debug)]
 pub struct Eig<T: SolverElement> {
     /// The eigenvalues, `n` for each matrix, in no particular order.
-    pub values: DeviceBuffer<T::Complex>,
-    /// The right vectors, without gaps, if they were asked for.
-    pub vectors: Option<DeviceBuffer<T>>,
-    /// The buffer that held A. Its contents are undefined: an operation that reads it is refused.
-    pub a: DeviceBuffer<T>,
+    pub values: Tensor<T::Complex>,
+    /// The right vectors as columns, if they were asked for.
+    pub vectors: Option<Tensor<T>>,
+    /// The tensor that held A. Its contents are undefined: an operation that reads it is refused.
+    pub a: Tensor<T>,
     /// An info for each matrix: all zero.
-    pub info: DeviceBuffer<i32>,
+    pub info: Tensor<i32>,
 }
 
 impl<T: SolverElement> Output for Eig<T> {
-    type Writes = (T, T::Complex, Option<T>, i32);
+    type Writes = (Strided<T>, Strided<T::Complex>, Option<Strided<T>>, Strided<i32>);
     type Host = ();
 
     fn join((a, values, vectors, info): Bufs<Self>, (): ()) -> Result<Self> {
@@ -59,7 +59,7 @@ type Written<T> = (T, <T as SolverElement>::Complex, Option<T>, i32);
 impl<T: SolverElement> Geev<T> {
     /// Where the vectors lie.
     pub(super) fn vectors(&self) -> Matrix {
-        Matrix::square(self.a.rows).batch(self.a.count)
+        Matrix::new(self.a.rows, self.a.rows).batch(self.a.count)
     }
 }
 
@@ -148,36 +148,42 @@ impl Solver {
     /// (1e-33 of the norm) cuSOLVER of CUDA 13.0 gave a vector that is no eigenvector, on an H200.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer; a stale or foreign buffer. At
+    /// [`Error::InvalidArgument`] when A is not square; a stale or foreign tensor. At
     /// the wait [`Error::NotConverged`], also if A holds a NaN or an infinity; for these cuSOLVER reports an internal
-    /// error, so on a GPU it is [`Error::LibraryError`]. All buffers come back; what A holds is not specified.
+    /// error, so on a GPU it is [`Error::LibraryError`]. All tensors come back; what A holds is not specified.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, solver::{Eigenvectors, Matrix}};
+    /// use windlass::{Device, solver::Eigenvectors};
     /// let device = Device::host()?;
-    /// let a = device.upload([0.0f64, 1.0, -1.0, 0.0])?.into_output(); // a quarter of a turn
-    /// let eig = device.solver().eig(Eigenvectors::Right, Matrix::square(2), a)?.await_result()?;
-    /// let values = device.download(&eig.values)?.await_result()?;
+    /// let a = device.tensor([2, 2], [0.0f64, -1.0, 1.0, 0.0])?; // a quarter of a turn
+    /// let eig = device.solver().eig(Eigenvectors::Right, a)?.await_result()?;
+    /// let values = device.to_vec(&eig.values)?;
     /// assert!((values[0] * values[1] - 1.0).norm() < 1e-15 && (values[0] + values[1]).norm() < 1e-15);
     /// # Ok(()) }
     /// ```
-    pub fn eig<T: SolverElement>(
+    pub fn eig<'a, T: SolverElement>(
         &self,
         vectors: Eigenvectors,
-        of_a: Matrix,
-        a: DeviceBuffer<T>,
+        a: impl GivenTensor<'a, T>,
     ) -> Submitted<Eig<T>, Verdict> {
-        let op = Geev { a: of_a, _type: PhantomData };
-        let made = of_a.check("a", a.len()).and_then(|()| of_a.check_square("a")).and_then(|()| {
-            let values = self.device.uninit(of_a.rows.saturating_mul(of_a.count))?;
-            let room = op.vectors().len().unwrap_or(usize::MAX);
-            let vectors = if vectors == Eigenvectors::Right { Some(self.device.uninit(room)?) } else { None };
-            Ok((values, vectors, self.device.uninit(of_a.count)?))
+        self.geev(vectors, a.into())
+    }
+
+    fn geev<T: SolverElement>(&self, vectors: Eigenvectors, a: Given<'_, T>) -> Submitted<Eig<T>, Verdict> {
+        let made = self.taken(a, |batch, of| {
+            of.check_square("a")?;
+            let right = || self.new_matrices(batch, of.rows, of.rows);
+            let vectors = (vectors == Eigenvectors::Right).then(right).transpose()?;
+            Ok((self.new_tensor(batch, &[of.rows])?, vectors, self.new_tensor(batch, &[])?))
         });
         match made {
-            Ok((values, vectors, info)) => self.submit(op, (), (a, values, vectors, info)),
-            Err(error) => Err(self.refuse(Geev::<T>::NAME, error, |d| Ok((a, d.uninit(0)?, None, d.uninit(0)?)))),
+            Ok((of_a, a, (values, vectors, info))) => {
+                self.submit(Geev { a: of_a, _type: PhantomData }, (), (a, values, vectors, info))
+            }
+            Err((error, a)) => Err(self.refuse(Geev::<T>::NAME, error, |d| {
+                Ok((a.back(d)?, d.uninit_tensor([0])?, None, d.uninit_tensor([0])?))
+            })),
         }
     }
 }

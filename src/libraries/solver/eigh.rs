@@ -1,6 +1,5 @@
 //! Spectra of symmetric and Hermitian matrices: syevd, syevdx, sygvd.
 
-use super::cholesky::Shape;
 use super::method::EighMethod;
 use super::method::Reached;
 use super::prelude::*;
@@ -31,28 +30,16 @@ pub enum Range {
 /// Eigenvalues, ascending, and vectors of a symmetric or Hermitian matrix, or of each of a batch.
 #[derive(Debug)]
 pub struct Eigh<T: SolverElement> {
-    /// The eigenvalues: the first [`count`](Self::count) of the `n` elements, for each matrix.
-    pub values: DeviceBuffer<T::Real>,
-    /// The buffer that held A: the first [`count`](Self::count) columns are the vectors, if they were asked for.
-    pub vectors: DeviceBuffer<T>,
+    /// The eigenvalues in the requested range.
+    pub values: Tensor<T::Real>,
+    /// The vectors as columns, if they were asked for, in the memory of A.
+    pub vectors: Tensor<T>,
     /// An info for each matrix: all zero.
-    pub info: DeviceBuffer<i32>,
-    matrix: Matrix,
-    count: usize,
+    pub info: Tensor<i32>,
     reached: Reached,
 }
 
 impl<T: SolverElement> Eigh<T> {
-    /// How many eigenvalues lie in the requested range.
-    pub fn count(&self) -> usize {
-        self.count
-    }
-
-    /// Where the vectors lie, as A did.
-    pub fn matrix(&self) -> Matrix {
-        self.matrix
-    }
-
     /// How many sweeps the Jacobi method made, the most of a batch. `None` for the other method, and for a batch that
     /// was one call of the library, which does not report it.
     pub fn sweeps(&self) -> Option<usize> {
@@ -61,25 +48,26 @@ impl<T: SolverElement> Eigh<T> {
 }
 
 impl<T: SolverElement> Output for Eigh<T> {
-    type Writes = (T, T::Real, i32);
-    type Host = (Matrix, usize, Reached);
+    type Writes = (Strided<T>, Strided<T::Real>, Strided<i32>);
+    /// How many eigenvalues lie in the range.
+    type Host = (usize, Reached);
 
-    fn join((vectors, values, info): Bufs<Self>, (matrix, count, reached): Self::Host) -> Result<Self> {
-        Ok(Eigh { values, vectors, info, matrix, count, reached })
+    fn join((vectors, values, info): Bufs<Self>, (count, reached): Self::Host) -> Result<Self> {
+        Ok(Eigh { values: head(values, -1, count)?, vectors: head(vectors, -1, count)?, info, reached })
     }
 }
 
 /// An eigenvalue problem: which triangle is used, whether vectors are computed, and which part of the spectrum.
 ///
 /// ```
-/// use windlass::{Uplo, solver::{EighSpec, Matrix, Range}};
-/// let largest_two = EighSpec::new(Uplo::Lower, Matrix::square(10)).range(Range::Indices(8, 10));
+/// use windlass::{Uplo, solver::{EighSpec, Range}};
+/// let largest_two = EighSpec::new(Uplo::Lower).range(Range::Indices(8, 10)); // of ten
 /// # let _ = largest_two;
 /// ```
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 #[must_use]
 pub struct EighSpec {
-    pub(super) shape: Shape,
+    pub(super) uplo: Uplo,
     pub(super) vectors: bool,
     pub(super) range: Range,
     pub(super) method: EighMethod,
@@ -87,8 +75,8 @@ pub struct EighSpec {
 
 impl EighSpec {
     /// All eigenvalues and vectors of matrices that are given by this triangle.
-    pub fn new(uplo: Uplo, of_a: Matrix) -> Self {
-        EighSpec { shape: Shape { uplo, a: of_a }, vectors: true, range: Range::All, method: EighMethod::Auto }
+    pub fn new(uplo: Uplo) -> Self {
+        EighSpec { uplo, vectors: true, range: Range::All, method: EighMethod::Auto }
     }
 
     /// Computes no vectors.
@@ -122,16 +110,16 @@ impl EighSpec {
         }
     }
 
-    fn check(&self, len: usize) -> Result<()> {
-        self.shape.check(len)?;
+    fn check(&self, of: &Matrix) -> Result<()> {
+        of.check_square("a")?;
         if let EighMethod::Jacobi(jacobi) = self.method {
             jacobi.check()?;
             if self.range != Range::All {
                 return Err(Error::invalid("range", "`Jacobi` computes all eigenvalues: use `Tridiagonal` for a part"));
             }
         }
-        let n = self.shape.a.rows;
-        let batch = self.range != Range::All && self.shape.a.count != 1;
+        let n = of.rows;
+        let batch = self.range != Range::All && of.count != 1;
         match self.range {
             _ if batch => {
                 Err(Error::invalid("range", "a part of the spectrum is computed for one matrix only, not for a batch"))
@@ -150,6 +138,7 @@ impl EighSpec {
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Syevd<T, const BATCHED: bool> {
+    a: Matrix,
     pub(super) spec: EighSpec,
     _type: PhantomData<T>,
 }
@@ -168,14 +157,15 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
     type Raw = num_complex::Complex<f64>;
 
     fn check(&self, (): &(), (a, w, info): &Spans<Written<T>>) -> Result<()> {
-        let Matrix { rows: n, count, .. } = self.spec.shape.a;
-        self.spec.check(a.len())?;
+        let Matrix { rows: n, count, .. } = self.a;
+        self.a.check("a", a.len())?;
+        self.spec.check(&self.a)?;
         check_len("values", n, count, w.len())?;
         check_len("info", 1, count, info.len())
     }
 
     fn overwrites_each(&self, (_, w, info): &Spans<Written<T>>, index: usize) -> bool {
-        let Matrix { rows: n, count, .. } = self.spec.shape.a;
+        let Matrix { rows: n, count, .. } = self.a;
         match index {
             1 => n.checked_mul(count) == Some(w.len()),
             2 => count == info.len(),
@@ -184,7 +174,7 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
     }
 
     fn cost(&self) -> Cost {
-        let Matrix { rows: n, count, .. } = self.spec.shape.a;
+        let Matrix { rows: n, count, .. } = self.a;
         let thirds = if self.spec.vectors { 12 } else { 2 };
         cost::<T>(thirds, [n; 3], count, n.saturating_mul(n).saturating_mul(2))
     }
@@ -195,7 +185,7 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
         (): (),
         (a, w, info): <Written<T> as crate::core::buffer::Elems>::SlicesMut<'_>,
     ) -> Result<Self::Raw> {
-        let (of, vectors, upper) = (&self.spec.shape.a, self.spec.vectors, self.spec.shape.uplo == Uplo::Upper);
+        let (of, vectors, upper) = (&self.a, self.spec.vectors, self.spec.uplo == Uplo::Upper);
         let values = batch::vectors_mut(w, of.rows, of.count);
         let mut sweeps = filled(of.count, 0)?;
         let items = collected(batch::parts_mut(of, a).into_iter().zip(values).zip(info.iter_mut().zip(&mut sweeps)))?;
@@ -210,8 +200,8 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        let (of, (a, w, info)) = (&self.spec.shape.a, queue.writes());
-        let (n, info, how) = (of.rows, info.address(), (self.spec.vectors, self.spec.shape.uplo));
+        let (of, (a, w, info)) = (&self.a, queue.writes());
+        let (n, info, how) = (of.rows, info.address(), (self.spec.vectors, self.spec.uplo));
         let (mut found, mut sweeps, method) = (n, 0, self.spec.method.on_gpu(n, BATCHED));
         if of.is_empty() {
             calls::no_infos(queue, info, of.count)?;
@@ -262,10 +252,10 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
         Ok(())
     }
 
-    fn finish(&self, raw: Self::Raw) -> Result<(Matrix, usize, Reached)> {
+    fn finish(&self, raw: Self::Raw) -> Result<(usize, Reached)> {
         let (first, packed) = verdict::unpack(raw);
         let (found, sweeps) = (packed as u32 as usize, ((packed >> 32) as u32).checked_sub(1));
-        Meaning::NotConverged.verdict(first).map(|()| (self.spec.shape.a, found, Reached { sweeps, error: None }))
+        Meaning::NotConverged.verdict(first).map(|()| (found, Reached { sweeps, error: None }))
     }
 }
 
@@ -274,7 +264,7 @@ impl<T: SolverElement, const BATCHED: bool> Syevd<T, BATCHED> {
     /// Moves the requested part of the spectrum to the front, and returns its size.
     fn select(&self, a: &mut [T], w: &mut [T::Real]) -> usize {
         use crate::numerics::Field;
-        let n = self.spec.shape.a.rows;
+        let n = self.a.rows;
         let value = |w: &[T::Real], i: usize| -> f64 { w.get(i).map_or(f64::NAN, |w| Field::wide(*w).re) };
         let (from, to) = match self.spec.range {
             Range::All => return n,
@@ -286,7 +276,7 @@ impl<T: SolverElement, const BATCHED: bool> Syevd<T, BATCHED> {
         };
         w.copy_within(from..to, 0);
         if self.spec.vectors {
-            let ld = self.spec.shape.a.leading();
+            let ld = self.a.leading();
             for j in 0..to - from {
                 let (source, target) = ((from + j) * ld, j * ld);
                 a.copy_within(source..source + n, target);
@@ -297,36 +287,48 @@ impl<T: SolverElement, const BATCHED: bool> Syevd<T, BATCHED> {
 }
 
 impl Solver {
-    /// The eigenvalues of symmetric or Hermitian matrices, and the vectors in place of A (`syevd`, `syevdx`;
-    /// `cusolverDnXsyevd`, `cusolverDnXsyevdx`, for a batch `cusolverDnXsyevBatched`; by rotations `cusolverDn<t>syevj` and
-    /// `cusolverDn<t>syevjBatched`). Without vectors A is destroyed.
+    /// The eigenvalues of symmetric or Hermitian matrices, and the vectors (`syevd`, `syevdx`; `cusolverDnXsyevd`,
+    /// `cusolverDnXsyevdx`, for a batch `cusolverDnXsyevBatched`; by rotations `cusolverDn<t>syevj` and
+    /// `cusolverDn<t>syevjBatched`). An A that is given by value is used up.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer, or for an invalid range; a
-    /// stale or foreign buffer. At the wait [`Error::NotConverged`], also if A holds a NaN or an infinity, or if the
-    /// Jacobi method used up its sweeps. All buffers come back.
+    /// [`Error::InvalidArgument`] when A is not square, or for an invalid range; a stale or foreign tensor. At the wait
+    /// [`Error::NotConverged`], also if A holds a NaN or an infinity, or if the Jacobi method used up its sweeps. All tensors
+    /// come back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, Uplo, solver::{EighSpec, Matrix}};
+    /// use windlass::{Device, Uplo, solver::EighSpec};
     /// let device = Device::host()?;
-    /// let a = device.upload([2.0f64, 1.0, 1.0, 2.0])?.into_output();
-    /// let eigh = device.solver().eigh(EighSpec::new(Uplo::Lower, Matrix::square(2)), a)?.await_result()?;
-    /// let values = device.download(&eigh.values)?.await_result()?;
-    /// assert!((values[0] - 1.0).abs() < 1e-15 && (values[1] - 3.0).abs() < 1e-15);
+    /// let a = device.tensor([2, 2], [2.0f64, 1.0, 1.0, 2.0])?;
+    /// let eigh = device.solver().eigh(EighSpec::new(Uplo::Lower), &a)?.await_result()?;
+    /// assert!(device.allclose(&eigh.values, &device.tensor([2], [1.0, 3.0])?, 1e-15, 0.0)?);
+    /// assert_eq!(eigh.vectors.shape(), [2, 2]);
     /// # Ok(()) }
     /// ```
-    pub fn eigh<T: SolverElement>(&self, spec: EighSpec, a: DeviceBuffer<T>) -> Submitted<Eigh<T>, Verdict> {
-        let of = spec.shape.a;
-        let made = spec
-            .check(a.len())
-            .and_then(|()| Ok((self.device.uninit(of.rows.saturating_mul(of.count))?, self.device.uninit(of.count)?)));
+    pub fn eigh<'a, T: SolverElement>(
+        &self,
+        spec: EighSpec,
+        a: impl GivenTensor<'a, T>,
+    ) -> Submitted<Eigh<T>, Verdict> {
+        self.syevd(spec, a.into())
+    }
+
+    fn syevd<T: SolverElement>(&self, spec: EighSpec, a: Given<'_, T>) -> Submitted<Eigh<T>, Verdict> {
+        let made = self.taken(a, |batch, of| {
+            spec.check(of)?;
+            Ok((self.new_tensor(batch, &[of.rows])?, self.new_tensor(batch, &[])?))
+        });
         match made {
-            Ok((values, info)) if of.is_batch() => {
-                self.submit(Syevd::<T, true> { spec, _type: PhantomData }, (), (a, values, info))
+            Ok((of_a, a, (values, info))) if of_a.is_batch() => {
+                self.submit(Syevd::<T, true> { a: of_a, spec, _type: PhantomData }, (), (a, values, info))
             }
-            Ok((values, info)) => self.submit(Syevd::<T, false> { spec, _type: PhantomData }, (), (a, values, info)),
-            Err(error) => Err(self.refuse(Syevd::<T, false>::NAME, error, |d| Ok((a, d.uninit(0)?, d.uninit(0)?)))),
+            Ok((of_a, a, (values, info))) => {
+                self.submit(Syevd::<T, false> { a: of_a, spec, _type: PhantomData }, (), (a, values, info))
+            }
+            Err((error, a)) => Err(self.refuse(Syevd::<T, false>::NAME, error, |d| {
+                Ok((a.back(d)?, d.uninit_tensor([0])?, d.uninit_tensor([0])?))
+            })),
         }
     }
 }

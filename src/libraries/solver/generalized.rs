@@ -15,17 +15,17 @@ use crate::libraries::solver::native::spectra;
 #[derive(Debug)]
 pub struct Generalized<T: SolverElement> {
     /// The eigenvalues, `n` for each pair.
-    pub values: DeviceBuffer<T::Real>,
-    /// The buffer that held A: the vectors, if they were asked for.
-    pub vectors: DeviceBuffer<T>,
-    /// The buffer that held B: its Cholesky factor, in the triangle `uplo`.
-    pub factor: DeviceBuffer<T>,
+    pub values: Tensor<T::Real>,
+    /// The vectors as columns, if they were asked for, in the memory of A.
+    pub vectors: Tensor<T>,
+    /// The Cholesky factor of B, in the triangle that was given, in the memory of B.
+    pub factor: Tensor<T>,
     /// An info for each pair: all zero.
-    pub info: DeviceBuffer<i32>,
+    pub info: Tensor<i32>,
 }
 
 impl<T: SolverElement> Output for Generalized<T> {
-    type Writes = (T, T, T::Real, i32);
+    type Writes = (Strided<T>, Strided<T>, Strided<T::Real>, Strided<i32>);
     type Host = ();
 
     fn join((vectors, factor, values, info): Bufs<Self>, (): ()) -> Result<Self> {
@@ -124,29 +124,43 @@ impl<T: SolverElement> Routine for Sygvd<T> {
 }
 
 impl Solver {
-    /// The eigenvalues of `A * x = lambda * B * x` and the vectors in place of A, the Cholesky factor of B in place of
-    /// B (`sygvd`, `hegvd`; `cusolverDn<t>sygvd`). Only the triangle of both matrices that the specification names is
-    /// read; the other triangle of A is written too.
+    /// The eigenvalues of `A * x = lambda * B * x`, the vectors, and the Cholesky factor of B (`sygvd`, `hegvd`;
+    /// `cusolverDn<t>sygvd`). Only the triangle of both matrices that the specification names is read; the other triangle of
+    /// an A that is given by value is written too.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a part of the spectrum or a method other than `Auto`, which pairs do not have; when the matrices are not square, of different sizes, or do not lie inside their
-    /// buffers; a stale or foreign buffer. At the wait [`Error::NotPositiveDefinite`] for B, or
-    /// [`Error::NotConverged`]. All buffers come back.
-    pub fn eigh_generalized<T: SolverElement>(
+    /// [`Error::InvalidArgument`] for a part of the spectrum or a method other than `Auto`, which pairs do not have; when A is
+    /// not square, or, with both shapes, when B has another size or batch; a stale or foreign tensor. At the wait [`Error::NotPositiveDefinite`] for B, or
+    /// [`Error::NotConverged`]. All tensors come back.
+    pub fn eigh_generalized<'a, 'b, T: SolverElement>(
         &self,
         spec: EighSpec,
-        a: DeviceBuffer<T>,
-        of_b: Matrix,
-        b: DeviceBuffer<T>,
+        a: impl GivenTensor<'a, T>,
+        b: impl GivenTensor<'b, T>,
     ) -> Submitted<Generalized<T>, Verdict> {
-        let of_a = spec.shape.a;
-        let made = spec.check_whole().and_then(|()| of_a.check("a", a.len())).and_then(|()| {
-            Ok((self.device.uninit(of_a.rows.saturating_mul(of_a.count))?, self.device.uninit(of_a.count)?))
+        self.sygvd(spec, a.into(), b.into())
+    }
+
+    fn sygvd<T: SolverElement>(
+        &self,
+        spec: EighSpec,
+        a: Given<'_, T>,
+        b: Given<'_, T>,
+    ) -> Submitted<Generalized<T>, Verdict> {
+        let made = self.taken_with(a, b, |batch, of| {
+            spec.check_whole()?;
+            of.check_square("a")?;
+            Ok((self.new_tensor(batch, &[of.rows])?, self.new_tensor(batch, &[])?))
         });
-        let op = Sygvd { shape: spec.shape, b: of_b, vectors: spec.vectors, _type: PhantomData };
         match made {
-            Ok((values, info)) => self.submit(op, (), (a, b, values, info)),
-            Err(error) => Err(self.refuse(Sygvd::<T>::NAME, error, |d| Ok((a, b, d.uninit(0)?, d.uninit(0)?)))),
+            Ok((a, b, (of_a, of_b, (values, info)))) => {
+                let shape = Shape { uplo: spec.uplo, a: of_a };
+                let op = Sygvd { shape, b: of_b, vectors: spec.vectors, _type: PhantomData };
+                self.submit(op, (), (a, b, values, info))
+            }
+            Err((error, a, b)) => Err(self.refuse(Sygvd::<T>::NAME, error, |d| {
+                Ok((a.back(d)?, b.back(d)?, d.uninit_tensor([0])?, d.uninit_tensor([0])?))
+            })),
         }
     }
 }

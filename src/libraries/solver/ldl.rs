@@ -22,19 +22,19 @@ pub enum Symmetry {
 }
 
 /// The factors `A = L * D * L^T` (or `L^H`) with interchanges, D of blocks of one or two rows, of a matrix or of each
-/// of a batch. They own the buffer that held A. Form and pivots are those of LAPACK's `sytrf` and `hetrf`.
+/// of a batch, in the memory of A. Form and pivots are those of LAPACK's `sytrf` and `hetrf`.
 #[derive(Debug)]
 pub struct Ldl<T: SolverElement> {
-    factors: DeviceBuffer<T>,
-    pivots: DeviceBuffer<i64>,
-    info: DeviceBuffer<i32>,
-    shape: LdlShape,
+    factors: Tensor<T>,
+    pivots: Tensor<i64>,
+    info: Tensor<i32>,
+    uplo: Uplo,
+    symmetry: Symmetry,
 }
 
 /// The triangle, and the kind of symmetry.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-pub struct LdlShape {
+pub(super) struct LdlShape {
     pub(super) shape: Shape,
     pub(super) symmetry: Symmetry,
 }
@@ -57,48 +57,52 @@ impl Symmetry {
 }
 
 impl<T: SolverElement> Output for Ldl<T> {
-    type Writes = (T, i64, i32);
-    type Host = LdlShape;
+    type Writes = (Strided<T>, Strided<i64>, Strided<i32>);
+    type Host = (Uplo, Symmetry);
 
-    fn join((factors, pivots, info): Bufs<Self>, shape: LdlShape) -> Result<Self> {
-        Ok(Ldl { factors, pivots, info, shape })
+    fn join((factors, pivots, info): Bufs<Self>, (uplo, symmetry): (Uplo, Symmetry)) -> Result<Self> {
+        Ok(Ldl { factors, pivots, info, uplo, symmetry })
     }
 }
 
 impl<T: SolverElement> Ldl<T> {
     /// L and D, in the triangle of A.
-    pub fn factors(&self) -> &DeviceBuffer<T> {
+    pub fn factors(&self) -> &Tensor<T> {
         &self.factors
     }
 
     /// `n` pivots for each matrix, counted from 1; two that are negative and equal belong to a block of two rows.
-    pub fn pivots(&self) -> &DeviceBuffer<i64> {
+    pub fn pivots(&self) -> &Tensor<i64> {
         &self.pivots
     }
 
     /// For each matrix the first zero on the diagonal of D, counted from 1, or 0.
-    pub fn info(&self) -> &DeviceBuffer<i32> {
+    pub fn info(&self) -> &Tensor<i32> {
         &self.info
     }
 
-    /// Where the factors lie in their buffer.
-    pub fn matrix(&self) -> Matrix {
-        self.shape.shape.a
-    }
-
     /// Factors, pivots and infos.
-    pub fn into_parts(self) -> (DeviceBuffer<T>, DeviceBuffer<i64>, DeviceBuffer<i32>) {
+    pub fn into_parts(self) -> (Tensor<T>, Tensor<i64>, Tensor<i32>) {
         (self.factors, self.pivots, self.info)
     }
 
-    /// Solves `A * X = B` in place of B (`sytrs`, `hetrs`; `cusolverDnXsytrs`).
+    /// Solves `A * X = B` (`sytrs`, `hetrs`; `cusolverDnXsytrs`), in the memory of B if it is given by value. A B of one axis is a
+    /// vector.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer; a stale or foreign
-    /// buffer. B comes back.
-    pub fn solve(&self, solver: &Solver, of_b: Matrix, b: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
-        let op = Sytrs { shape: self.shape, b: of_b, _type: PhantomData };
-        solver.submit(op, (self.factors.as_in(), self.pivots.as_in()), (b,))
+    /// [`Error::InvalidArgument`], with both shapes, when B has not as many rows as A, or another batch; a stale or foreign
+    /// tensor. B comes back.
+    pub fn solve<'b>(&self, solver: &Solver, b: impl GivenTensor<'b, T>) -> Submitted<Tensor<T>> {
+        self.sytrs(solver, b.into())
+    }
+
+    fn sytrs(&self, solver: &Solver, b: Given<'_, T>) -> Submitted<Tensor<T>> {
+        let (uplo, symmetry) = (self.uplo, self.symmetry);
+        let factors = || Ok((matrices_of("a", &self.factors)?, elements_of("pivots", &self.pivots)?));
+        solver.with_factors(Sytrs::<T>::NAME, factors(), b, &self.factors, |((a, factors), pivots), b, x| {
+            let shape = LdlShape { shape: Shape { uplo, a }, symmetry };
+            solver.submit(Sytrs { shape, b, _type: PhantomData }, (factors, pivots), (x,))
+        })
     }
 }
 
@@ -169,8 +173,8 @@ impl<T: SolverElement> Routine for Sytrf<T> {
         calls::verdict(queue, info, of.count)
     }
 
-    fn finish(&self, raw: First) -> Result<LdlShape> {
-        Meaning::Singular.verdict(raw).map(|()| self.shape)
+    fn finish(&self, raw: First) -> Result<(Uplo, Symmetry)> {
+        Meaning::Singular.verdict(raw).map(|()| (self.shape.shape.uplo, self.shape.symmetry))
     }
 }
 
@@ -188,7 +192,7 @@ impl<T: SolverElement> Routine for Sytrs<T> {
     const OPERANDS: OperandNames = (&["a", "pivots"], &["b"]);
     const BLOCKING: bool = true;
     type Reads = (T, i64);
-    type Output = DeviceBuffer<T>;
+    type Output = Tensor<T>;
     type Raw = ();
 
     fn check(&self, (a, pivots): &Spans<(T, i64)>, (b,): &Spans<(T,)>) -> Result<()> {
@@ -241,42 +245,44 @@ impl<T: SolverElement> Routine for Sytrs<T> {
 }
 
 impl Solver {
-    /// The factors of symmetric or Hermitian matrices by Bunch and Kaufman's pivoting, in place of the triangle of A
-    /// that `uplo` names (`sytrf`, `hetrf`; `cusolverDn<t>sytrf`). On a GPU the bits may differ from one call to the
-    /// next: the library's documentation promises equal bits only for other routines. The solutions are equally
-    /// accurate each time.
+    /// The factors of symmetric or Hermitian matrices, of which A holds the triangle that `uplo` names, by Bunch and Kaufman's
+    /// pivoting (`sytrf`, `hetrf`; `cusolverDn<t>sytrf`), in the memory of A if it is given by value. On a GPU the bits may
+    /// differ from one call to the next: the library's documentation promises equal bits only for other routines. The solutions
+    /// are equally accurate each time.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer; a stale or foreign buffer; on
-    /// a GPU [`Error::Unsupported`] for Hermitian matrices of a complex type, which cuSOLVER factors only from CUDA
-    /// 13.4 on. At the wait [`Error::Singular`] with the first zero on the diagonal of D; the factors are complete all
-    /// the same. All buffers come back.
+    /// [`Error::InvalidArgument`] when A is not square; a stale or foreign tensor; on a GPU [`Error::Unsupported`] for
+    /// Hermitian matrices of a complex type, which cuSOLVER factors only from CUDA 13.4 on. At the wait [`Error::Singular`]
+    /// with the first zero on the diagonal of D; the factors are complete all the same. All tensors come back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, Uplo, solver::{Matrix, Symmetry}};
+    /// use windlass::{Device, Uplo, solver::Symmetry};
     /// let device = Device::host()?;
-    /// let a = device.upload([0.0f64, 1.0, 1.0, 0.0])?.into_output();
-    /// let ldl = device.solver().ldl(Uplo::Lower, Symmetry::Symmetric, Matrix::square(2), a)?.await_result()?;
-    /// let b = device.upload([3.0f64, 4.0])?.into_output();
-    /// let x = ldl.solve(&device.solver(), Matrix::new(2, 1), b)?.await_result()?;
-    /// assert_eq!(device.download(&x)?.await_result()?, [4.0, 3.0]);
+    /// let a = device.tensor([2, 2], [0.0f64, 1.0, 1.0, 0.0])?;
+    /// let ldl = device.solver().ldl(Uplo::Lower, Symmetry::Symmetric, a)?.await_result()?;
+    /// let x = ldl.solve(&device.solver(), device.tensor([2], [3.0, 4.0])?)?.await_result()?;
+    /// assert_eq!(device.to_vec(&x)?, [4.0, 3.0]);
     /// # Ok(()) }
     /// ```
-    pub fn ldl<T: SolverElement>(
+    pub fn ldl<'a, T: SolverElement>(
         &self,
         uplo: Uplo,
         symmetry: Symmetry,
-        of_a: Matrix,
-        a: DeviceBuffer<T>,
+        a: impl GivenTensor<'a, T>,
     ) -> Submitted<Ldl<T>, Verdict> {
-        let made = of_a.check("a", a.len()).and_then(|()| {
-            Ok((self.device.uninit(of_a.rows.saturating_mul(of_a.count))?, self.device.uninit(of_a.count)?))
-        });
-        let shape = LdlShape { shape: Shape { uplo, a: of_a }, symmetry };
+        self.sytrf(uplo, symmetry, a.into())
+    }
+
+    fn sytrf<T: SolverElement>(&self, uplo: Uplo, symmetry: Symmetry, a: Given<'_, T>) -> Submitted<Ldl<T>, Verdict> {
+        let made = self.taken(a, |batch, of| Ok((self.new_tensor(batch, &[of.rows])?, self.new_tensor(batch, &[])?)));
         match made {
-            Ok((pivots, info)) => self.submit(Sytrf { shape, _type: PhantomData }, (), (a, pivots, info)),
-            Err(error) => Err(self.refuse(Sytrf::<T>::NAME, error, |d| Ok((a, d.uninit(0)?, d.uninit(0)?)))),
+            Ok((of_a, a, (pivots, info))) => {
+                let shape = LdlShape { shape: Shape { uplo, a: of_a }, symmetry };
+                self.submit(Sytrf { shape, _type: PhantomData }, (), (a, pivots, info))
+            }
+            Err((error, a)) => Err(self
+                .refuse(Sytrf::<T>::NAME, error, |d| Ok((a.back(d)?, d.uninit_tensor([0])?, d.uninit_tensor([0])?)))),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Least squares of any rank, by singular values: gelsd.
 
+use super::output::solutions;
 use super::prelude::*;
 #[cfg(feature = "cuda")]
 use super::svd::cuda as svd;
@@ -14,24 +15,24 @@ use crate::libraries::solver::native::kernels;
 /// The solutions of least squares of a matrix, or of each of a batch.
 #[derive(Debug)]
 pub struct Lstsq<T: SolverElement> {
-    /// The buffer that held B: X, in the first `cols` rows.
-    pub x: DeviceBuffer<T>,
-    /// The sum of squares of each column of `B - A * X`, for each matrix as many as B has columns.
-    pub residuals: DeviceBuffer<T::Real>,
+    /// X, in the memory of B.
+    pub x: Tensor<T>,
+    /// The sum of squares of each column of `B - A * X`, for each matrix as many as B has columns; one, if B is a vector.
+    pub residuals: Tensor<T::Real>,
     /// How many singular values of each matrix are above `rcond` times the largest.
-    pub ranks: DeviceBuffer<i32>,
+    pub ranks: Tensor<i32>,
     /// The singular values, descending, `min(rows, cols)` for each matrix.
-    pub values: DeviceBuffer<T::Real>,
-    /// The buffer that held A. Its contents are undefined: an operation that reads it is refused.
-    pub a: DeviceBuffer<T>,
+    pub values: Tensor<T::Real>,
+    /// The tensor that held A. Its contents are undefined: an operation that reads it is refused.
+    pub a: Tensor<T>,
 }
 
 impl<T: SolverElement> Output for Lstsq<T> {
-    type Writes = (T, T, T::Real, T::Real, i32);
+    type Writes = (Strided<T>, Strided<T>, Strided<T::Real>, Strided<T::Real>, Strided<i32>);
     type Host = ();
 
     fn join((a, x, values, residuals, ranks): Bufs<Self>, (): ()) -> Result<Self> {
-        Ok(Lstsq { x, residuals, ranks, values, a })
+        Ok(Lstsq { x: solutions(x, &a)?, residuals, ranks, values, a })
     }
 }
 
@@ -166,50 +167,62 @@ impl<T: SolverElement> Routine for Gelsd<T> {
 
 impl Solver {
     /// Least squares for an A of any shape and rank, by its singular values (`gelsd`; NumPy's `lstsq`): of all X that
-    /// make `||A * X - B||` least, the one of least norm, in the first `cols` rows of B, which has `max(rows, cols)`.
-    /// With it come the sum of squares of each column of `B - A * X`, the rank, and the singular values. (NumPy gives
-    /// residuals only for a full rank; here they are always computed.)
+    /// make `||A * X - B||` least, the one of least norm. With it come the sum of squares of each column of `B - A * X`, the
+    /// rank, and the singular values. (NumPy gives residuals only for a full rank; here they are always computed.)
     ///
     /// Singular values of at most `rcond` times the largest count as zero; by default `rcond` is `max(rows, cols)`
-    /// times the machine epsilon of the type. A is consumed. On a GPU the singular values come from
-    /// [`SvdMethod::Bidiagonal`](super::SvdMethod).
+    /// times the machine epsilon of the type. On a GPU the singular values come from
+    /// [`SvdMethod::Bidiagonal`](super::SvdMethod). A B of one axis is a vector. X is in the first rows of a B that is given by
+    /// value, unless A has fewer rows than columns: then X is larger than B, which is always copied.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if `rcond` is negative or not finite, the shapes do not agree, or something does not
-    /// lie inside its buffer; [`Error::OutOfMemory`]; a stale or foreign buffer. At the wait [`Error::NotConverged`],
-    /// also if A holds a NaN or an infinity. All buffers come back; what A and B hold then is not specified.
+    /// [`Error::InvalidArgument`] if `rcond` is negative or not finite, or, with both shapes, when B has not as many rows as A,
+    /// or another batch; [`Error::OutOfMemory`]; a stale or foreign tensor. At the wait [`Error::NotConverged`],
+    /// also if A holds a NaN or an infinity. All tensors come back; what A and B hold then is not specified.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, solver::Matrix};
-    /// let device = Device::host()?;
-    /// let a = device.upload([1.0f64; 6])?.into_output(); // 3 x 2 of ones: rank one
-    /// let b = device.upload([1.0f64, 2.0, 3.0])?.into_output();
-    /// let answer = device.solver().lstsq(None, Matrix::new(3, 2), a, Matrix::new(3, 1), b)?.await_result()?;
-    /// let x = device.download(&answer.x)?.await_result()?;
+    /// let device = windlass::Device::host()?;
+    /// let a = device.full_tensor([3, 2], 1.0f64)?; // rank one
+    /// let b = device.tensor([3], [1.0f64, 2.0, 3.0])?;
+    /// let answer = device.solver().lstsq(None, a, b)?.await_result()?;
+    /// let x = device.to_vec(&answer.x)?;
     /// assert!((x[0] - 1.0).abs() < 1e-14 && (x[1] - 1.0).abs() < 1e-14);
-    /// assert_eq!(device.download(&answer.ranks)?.await_result()?, [1]);
+    /// assert_eq!(device.item(&answer.ranks)?, 1);
     /// # Ok(()) }
     /// ```
-    pub fn lstsq<T: SolverElement>(
+    pub fn lstsq<'a, 'b, T: SolverElement>(
         &self,
         rcond: Option<f64>,
-        of_a: Matrix,
-        a: DeviceBuffer<T>,
-        of_b: Matrix,
-        b: DeviceBuffer<T>,
+        a: impl GivenTensor<'a, T>,
+        b: impl GivenTensor<'b, T>,
     ) -> Submitted<Lstsq<T>, Verdict> {
-        let op = Gelsd { a: of_a, b: of_b, rcond, _type: PhantomData };
-        let made = of_a.check("a", a.len()).and_then(|()| {
-            let values = self.device.uninit(of_a.size().saturating_mul(of_a.count))?;
-            let residuals = self.device.uninit(of_b.cols.saturating_mul(of_a.count))?;
-            Ok((values, residuals, self.device.uninit(of_a.count)?))
+        self.gelsd(rcond, a.into(), b.into())
+    }
+
+    fn gelsd<T: SolverElement>(
+        &self,
+        rcond: Option<f64>,
+        a: Given<'_, T>,
+        b: Given<'_, T>,
+    ) -> Submitted<Lstsq<T>, Verdict> {
+        let columns = match b.layout().shape() {
+            [_] => None,
+            shape => shape.last().copied(),
+        };
+        let made = self.taken_with(a, b, |batch, of| {
+            let residuals = self.new_tensor(batch, columns.as_slice())?;
+            Ok((self.new_tensor(batch, &[of.size()])?, residuals, self.new_tensor(batch, &[])?))
         });
         match made {
-            Ok((values, residuals, ranks)) => self.submit(op, (), (a, b, values, residuals, ranks)),
-            Err(error) => {
-                Err(self.refuse(Gelsd::<T>::NAME, error, |d| Ok((a, b, d.uninit(0)?, d.uninit(0)?, d.uninit(0)?))))
+            Ok((a, b, (of_a, of_b, (values, residuals, ranks)))) => {
+                let op = Gelsd { a: of_a, b: of_b, rcond, _type: PhantomData };
+                self.submit(op, (), (a, b, values, residuals, ranks))
             }
+            Err((error, a, b)) => Err(self.refuse(Gelsd::<T>::NAME, error, |d| {
+                let none = || d.uninit_tensor([0]);
+                Ok((a.back(d)?, b.back(d)?, none()?, none()?, d.uninit_tensor([0])?))
+            })),
         }
     }
 }

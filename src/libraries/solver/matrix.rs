@@ -3,26 +3,12 @@
 use crate::core::error::{Error, Result};
 
 /// One column-major matrix, or a batch of them at even distances: element `(i, j)` of matrix `k` is at
-/// `i + j * ld + k * stride`.
+/// `i + j * ld + k * stride`. What lies between columns and matrices is neither read nor written.
 ///
-/// cuSOLVER and LAPACK take no other order; they see a row-major matrix as its transpose. A symmetric one is then
-/// itself with the other triangle ([`Uplo`](crate::Uplo)). The singular values are the same, and U and V change places.
-/// [`Transpose::Yes`](crate::Transpose::Yes) solves from the factors of the transposed matrix. For everything else,
-/// copy the matrix by [`Blas::geam`](crate::Blas::geam). With the feature `ndarray` the methods that end in `_array`
-/// take views of any order.
-///
-/// Unless set, the columns have no gaps between them and each matrix begins where the one before it ends. What lies between
-/// columns and matrices is neither read nor written.
-///
-/// ```
-/// use windlass::solver::Matrix;
-/// let a = Matrix::new(3, 2).ld(4); // the columns begin at 0 and 4
-/// assert_eq!(a.len(), Some(7));
-/// assert_eq!(Matrix::square(2).batch(10).len(), Some(40));
-/// ```
+/// cuSOLVER and LAPACK take no other order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[must_use]
-pub struct Matrix {
+pub(super) struct Matrix {
     pub(super) rows: usize,
     pub(super) cols: usize,
     pub(super) count: usize,
@@ -31,61 +17,38 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// One matrix of `rows x cols`.
-    pub fn new(rows: usize, cols: usize) -> Self {
+    /// One matrix of `rows x cols`, whose columns have no gaps between them.
+    pub(super) fn new(rows: usize, cols: usize) -> Self {
         Matrix { rows, cols, count: 1, ld: None, stride: None }
     }
 
-    /// One matrix of `n x n`.
-    pub fn square(n: usize) -> Self {
-        Matrix::new(n, n)
-    }
-
     /// Elements from one column to the next.
-    pub fn ld(mut self, ld: usize) -> Self {
-        self.ld = Some(ld);
-        self
+    pub(super) fn ld(self, ld: usize) -> Self {
+        Matrix { ld: Some(ld), ..self }
     }
 
-    /// A batch of `count` matrices of this shape.
-    pub fn batch(mut self, count: usize) -> Self {
-        self.count = count;
-        self
+    /// A batch of `count` matrices of this shape, each of which begins where the one before it ends.
+    pub(super) fn batch(self, count: usize) -> Self {
+        Matrix { count, ..self }
     }
 
     /// Elements from one matrix of a batch to the next.
-    pub fn stride(mut self, stride: usize) -> Self {
-        self.stride = Some(stride);
-        self
-    }
-
-    /// Rows of one matrix.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Columns of one matrix.
-    pub fn cols(&self) -> usize {
-        self.cols
-    }
-
-    /// How many matrices there are.
-    pub fn count(&self) -> usize {
-        self.count
+    pub(super) fn stride(self, stride: usize) -> Self {
+        Matrix { stride: Some(stride), ..self }
     }
 
     /// Elements from one column to the next.
-    pub fn leading(&self) -> usize {
+    pub(super) fn leading(&self) -> usize {
         self.ld.unwrap_or(self.rows.max(1))
     }
 
     /// Elements from one matrix to the next.
-    pub fn distance(&self) -> usize {
+    pub(super) fn distance(&self) -> usize {
         self.stride.unwrap_or(self.leading().saturating_mul(self.cols))
     }
 
     /// The fewest elements that a buffer must have; `None` if that overflows `usize`.
-    pub fn len(&self) -> Option<usize> {
+    pub(super) fn len(&self) -> Option<usize> {
         let one = self.span()?;
         match self.count {
             0 => Some(0),
@@ -95,7 +58,7 @@ impl Matrix {
     }
 
     /// Whether there are no matrices, or matrices without elements.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.rows == 0 || self.cols == 0 || self.count == 0
     }
 
@@ -181,7 +144,11 @@ impl Matrix {
     /// Checks that it has `rows` rows, and as many matrices as `a`.
     pub(super) fn check_beside(&self, name: &'static str, rows: usize, a: &Matrix) -> Result<()> {
         if self.rows != rows {
-            return Err(Error::invalid(name, format!("{} rows, but the other matrix needs {rows}", self.rows)));
+            let Matrix { rows: m, cols: n, .. } = self;
+            return Err(Error::invalid(
+                name,
+                format!("{m} x {n}, but {rows} rows are needed beside {} x {}", a.rows, a.cols),
+            ));
         }
         if self.count != a.count {
             return Err(Error::invalid(

@@ -1,18 +1,26 @@
 //! Dense factorizations, solutions and spectra: cuSOLVER on a GPU, our own recursions and crate `faer` on the CPU.
 //!
 //! # Conventions
-//! - **Order.** Matrices are column-major with a leading dimension, one or a batch of them at even distances in one
-//!   buffer: [`Matrix`] describes the layout. Of symmetric, Hermitian and triangular matrices only the triangle that
-//!   [`Uplo`](crate::Uplo) names is read and written.
-//! - **Ownership.** The matrix to factor is moved in. A typed result ([`Lu`], [`Cholesky`], [`Qr`], [`Ldl`], [`Svd`],
-//!   [`Eigh`], [`Eig`]) owns the factors, which lie in the same buffer, and solves with them. This costs no copy, and
-//!   every part of it can be taken out.
+//! - **Operands** are tensors. The last two axes are the rows and columns of a matrix, the axes before them a batch; a buffer is
+//!   a vector, and `buffer.with_layout(Layout::columns(m, n).ld(ld))` makes a matrix of it. Of symmetric, Hermitian and
+//!   triangular matrices only the triangle that [`Uplo`](crate::Uplo) names is read and written.
+//! - **Ownership.** What a call overwrites is given by reference or by value ([`GivenTensor`]). By reference it is copied, in one
+//!   kernel, which makes the columns contiguous and so transposes a row-major matrix. By value it is used up: the call works in
+//!   place, without a copy, if the columns are contiguous ([`Device::contiguous_columns`], `Layout::columns`), the matrices of a batch at even
+//!   distances, and the extents those that are needed; else it copies as well. What lies between columns and matrices, or around
+//!   them in the buffer, is neither read nor written.
+//! - **Results** are tensors with the axes of the batch first; matrices are column-major. A typed result ([`Lu`], [`Cholesky`],
+//!   [`Qr`], [`Ldl`], [`Svd`], [`Eigh`], [`Eig`]) owns the factors, in the memory of A, and solves with them. Every part of it
+//!   can be taken out.
+//! - **Right sides.** A B of one axis is a vector, for each matrix of a batch, and so is X; any other B is matrices, which
+//!   are broadcast to the batch of A. Both are NumPy's rules.
 //! - **Verdicts** come at the wait: [`Error::Singular`](crate::Error::Singular),
 //!   [`Error::NotPositiveDefinite`](crate::Error::NotPositiveDefinite),
-//!   [`Error::NotConverged`](crate::Error::NotConverged), with all buffers. They give the index of the failure, counted
-//!   from 1 as in LAPACK. For a batch they describe the first matrix that failed; the buffer `info` that comes back
-//!   describes each. [`PendingDispatch::into_parts`](crate::PendingDispatch::into_parts) returns the buffers at once and the
-//!   verdict later.
+//!   [`Error::NotConverged`](crate::Error::NotConverged), with all tensors. They give the index of the failure, counted
+//!   from 1 as in LAPACK. For a batch they describe the first matrix that failed; the tensor `info` that comes back
+//!   describes each. [`PendingDispatch::into_parts`](crate::PendingDispatch::into_parts) returns the tensors at once and the
+//!   verdict later. Of what was given by reference the copy comes back, or, if it was refused before there is one, a tensor
+//!   without elements.
 //! - **Form.** Pivots count from 1; reflectors and their `tau` are those of LAPACK's `geqrf`.
 //! - **Numbers.** A NaN or an infinity in a matrix is not a fault of the device. Spectra, [`Solver::pinv`] and
 //!   [`Solver::lstsq`] report [`Error::NotConverged`](crate::Error::NotConverged). Factorizations and solutions promise
@@ -25,29 +33,30 @@
 //!
 //! ```
 //! # fn main() -> Result<(), windlass::Error> {
-//! use windlass::{Device, solver::{Matrix, Structure}};
-//! let device = Device::best()?;
-//! let a = device.upload([4.0f64, 1.0, 1.0, 3.0])?.into_output();
-//! let b = device.upload([1.0f64, 2.0])?.into_output();
-//! let solver = device.solver();
-//! let solved = solver.solve(Structure::General, Matrix::square(2), a, Matrix::new(2, 1), b)?.await_result()?;
-//! let x = device.download(&solved.x)?.await_result()?;
+//! let device = windlass::Device::best()?;
+//! let a = device.tensor([2, 2], [4.0f64, 1.0, 1.0, 3.0])?;
+//! let b = device.tensor([2], [1.0f64, 2.0])?;
+//! let solved = device.solve(&a, b)?.await_result()?; // copies a, uses b up
+//! let x = device.to_vec(&solved.x)?;
 //! assert!((x[0] - 1.0 / 11.0).abs() < 1e-15 && (x[1] - 7.0 / 11.0).abs() < 1e-15);
 //! # Ok(()) }
 //! ```
+#![expect(clippy::result_large_err, reason = "tensors come back, without a heap allocation")]
 
 // The files of this folder.
 // One file for each operation or family: its data, its checks, its CUDA and its host implementation side by side.
 //
 // | file | content |
 // |---|---|
-// | `matrix`, `element`, `verdict`, `output` | layouts of matrices, their types, what an info means, results with a verdict |
+// | `given`, `windows`, `matrix` | tensors that a call overwrites, as a dispatch sees them, where their matrices lie |
+// | `element`, `verdict`, `output` | the types of elements, what an info means, results with a verdict |
 // | `routine`, `prelude` | what all routines share |
 // | `batch` | loops over a batch on the host |
 // | `lu`, `cholesky`, `qr`, `triangle` | factors, solutions and inverses from them |
 // | `ldl` | factors of symmetric matrices that need not be definite |
 // | `svd`, `eigh`, `generalized`, `eig` | singular values and eigenvalues |
 // | `method` | the choice of methods for spectra |
+// | `short` | the calls that programs make most, on the device |
 // | `solve`, `refine` | one call that factors and solves, in the precision of its numbers or in half of it, refined |
 // | `determinant`, `numbers`, `pinv`, `lstsq` | determinants from factors; rank, condition, norms; pseudo-inverses; least squares of any rank |
 // | `native` | cuSOLVER, its handle, our own kernels |
@@ -61,6 +70,7 @@ mod eig;
 mod eigh;
 mod element;
 mod generalized;
+mod given;
 #[cfg(feature = "host")]
 mod host;
 mod ldl;
@@ -77,14 +87,14 @@ mod prelude;
 mod qr;
 mod refine;
 mod routine;
+mod short;
 mod solve;
 mod svd;
 mod triangle;
 mod verdict;
+mod windows;
 
 pub use cholesky::Cholesky;
-#[doc(hidden)]
-pub use cholesky::Shape;
 pub use determinant::{Determinant, PendingDeterminants};
 pub use eig::{Eig, Eigenvectors};
 pub use eigh::{Eigh, EighSpec, Range};
@@ -92,32 +102,31 @@ pub use eigh::{Eigh, EighSpec, Range};
 pub use element::HostSolver;
 pub use element::SolverElement;
 pub use generalized::Generalized;
-#[doc(hidden)]
-pub use ldl::LdlShape;
+pub use given::{Given, GivenTensor};
 pub use ldl::{Ldl, Symmetry};
 pub use lstsq::Lstsq;
 pub use lu::Lu;
-pub use matrix::Matrix;
 #[doc(hidden)]
 pub use method::Reached;
 pub use method::{EighMethod, Jacobi, Randomized, SvdMethod};
 pub use numbers::{Norm, PendingNumbers};
 pub use output::{Inverse, Solution, Solved};
 pub use pinv::PseudoInverse;
-pub use qr::{ApplyQ, Qr};
+pub use qr::Qr;
 #[doc(hidden)]
 pub use refine::HostWide;
-pub use refine::{Lowest, Refine, Refined, WideElement};
+pub use refine::{Lowest, Refined, WideElement};
 pub use solve::Structure;
-#[doc(hidden)]
-pub use svd::SvdShape;
 pub use svd::{Svd, Vectors};
 
+use crate::core::buffer::Elems;
 use crate::core::error::{Error, Rejected, Result};
-use crate::core::op::{Bufs, Raw};
+use crate::core::op::{Output, Raw};
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
 use routine::{Call, Routine};
+use std::convert::Infallible;
+use windows::Windows;
 
 /// The front of the dense factorizations of one device: `device.solver()`. Holds no native state.
 #[derive(Clone, Debug)]
@@ -147,18 +156,28 @@ impl Solver {
         crate::device::library::warm(&self.device, "solver")
     }
 
-    /// Submits a routine.
-    fn submit<R: Routine<Front = Self>>(
+    /// Submits a routine. It sees the windows of the buffers in which the tensors lie.
+    fn submit<R, W>(
         &self,
         routine: R,
-        reads: <R::Reads as crate::core::buffer::Elems>::Ins<'_>,
-        writes: Bufs<R::Output>,
-    ) -> Submitted<R::Output, <R::Raw as Raw>::Left> {
-        self.device.dispatch(Call(routine), reads, writes)
+        reads: <R::Reads as Elems>::Ins<'_>,
+        writes: W::Bufs,
+    ) -> Submitted<R::Output, <R::Raw as Raw>::Left>
+    where
+        R: Routine<Front = Self, Output: Output<Writes = W>>,
+        W: Elems<Bufs: Windows, Failure = Rejected<<W as Elems>::Bufs>>,
+    {
+        let (narrow, wholes) = writes.narrow();
+        match self.device.dispatch(Call(routine), reads, narrow) {
+            Ok(pending) => Ok(pending
+                .retype(|narrow| Ok::<_, Infallible>(narrow.widen(wholes)))
+                .unwrap_or_else(|never| match never {})),
+            Err(rejected) => Err(rejected.map(|narrow| narrow.widen(wholes))),
+        }
     }
 
-    /// A rejection before the submission. The caller's buffers come back, with empty buffers in place of those that
-    /// were not made.
+    /// A rejection before the submission. The caller's tensors come back, with empty ones in place of those that were
+    /// not made.
     fn refuse<O>(&self, op: &'static str, error: Error, back: impl FnOnce(&Device) -> Result<O>) -> Rejected<O> {
         let error = error.in_op(op, "solver");
         match back(&self.device) {

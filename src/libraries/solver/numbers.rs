@@ -1,8 +1,10 @@
 //! Numbers that follow from singular values: rank, condition, norms.
 
+use super::given::sizes;
 use super::method::Reached;
+use super::method::SvdMethod;
 use super::prelude::*;
-use super::svd::{SvdShape, Vectors};
+use super::svd::Vectors;
 use crate::core::dispatch::{PendingDispatch, PendingHost};
 use crate::core::element::DType;
 use crate::core::op::Verdict;
@@ -38,7 +40,7 @@ pub enum Norm {
 #[must_use = "dropping it discards the result"]
 #[derive(Debug)]
 pub struct PendingNumbers<T: SolverElement> {
-    verdict: PendingHost<(SvdShape, Reached)>,
+    verdict: PendingHost<Reached>,
     values: PendingDispatch<Vec<T::Real>, Verdict>,
     each: usize,
     count: usize,
@@ -91,59 +93,60 @@ fn wide<R: crate::core::element::Element>(x: &[R]) -> Result<Vec<f64>> {
 }
 
 impl Solver {
-    fn numbers<T: SolverElement>(&self, of: Of, of_a: Matrix, a: DeviceBuffer<T>) -> Result<PendingNumbers<T>> {
-        let ((_, values, ..), verdict) = self.svd(Vectors::None, of_a, a)?.into_parts();
+    fn numbers<T: SolverElement>(&self, of: impl FnOnce(&Matrix) -> Of, a: Given<'_, T>) -> Result<PendingNumbers<T>> {
+        let (_, of_a) = sizes("a", a.layout()).map_err(|error| error.in_op("gesvd", "solver"))?;
+        let ((_, values, ..), verdict) = self.gesvd(SvdMethod::Auto, Vectors::None, a)?.into_parts();
         let values = self.device.download(&values)?;
-        Ok(PendingNumbers { verdict, values, each: of_a.size(), count: of_a.count, of })
+        Ok(PendingNumbers { verdict, values, each: of_a.size(), count: of_a.count, of: of(&of_a) })
     }
 
     /// How many singular values of each matrix are larger than `tolerance` times the largest; by default the tolerance
-    /// is `max(rows, cols)` times the machine precision of the type. A is consumed, even if the call is refused.
+    /// is `max(rows, cols)` times the machine precision of the type. An A that is given by value is used up, even if the call is
+    /// refused.
     ///
     /// # Errors
     /// As [`svd`](Self::svd).
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, solver::{Matrix, Norm}};
-    /// let (device, shape) = (Device::host()?, Matrix::square(2));
-    /// let a = || device.upload([3.0f64, 4.0, 6.0, 8.0]).map(|a| a.into_output()); // the second column is twice the first
+    /// use windlass::{Device, solver::Norm};
+    /// let device = Device::host()?;
+    /// let a = device.tensor([2, 2], [3.0f64, 6.0, 4.0, 8.0])?; // the second column is twice the first
     /// let solver = device.solver();
-    /// assert_eq!(solver.rank(None, shape, a()?)?.await_result()?, [1.0]);
-    /// let norm = solver.norm(Norm::Frobenius, shape, a()?)?.await_result()?[0];
+    /// assert_eq!(solver.rank(None, &a)?.await_result()?, [1.0]);
+    /// let norm = solver.norm(Norm::Frobenius, &a)?.await_result()?[0];
     /// assert!((norm - 125f64.sqrt()).abs() < 1e-13);
     /// # Ok(()) }
     /// ```
-    pub fn rank<T: SolverElement>(
+    pub fn rank<'a, T: SolverElement>(
         &self,
         tolerance: Option<f64>,
-        of_a: Matrix,
-        a: DeviceBuffer<T>,
+        a: impl GivenTensor<'a, T>,
     ) -> Result<PendingNumbers<T>> {
         let epsilon = if size_of::<T::Real>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
-        let usual = of_a.rows.max(of_a.cols) as f64 * epsilon;
-        self.numbers(Of::Rank(tolerance.unwrap_or(usual)), of_a, a)
+        let of = move |of: &Matrix| Of::Rank(tolerance.unwrap_or(of.rows.max(of.cols) as f64 * epsilon));
+        self.numbers(of, a.into())
     }
 
     /// The condition number of each matrix in the spectral norm: the largest singular value over the smallest, infinite
-    /// for a singular matrix. A is consumed, even if the call is refused.
+    /// for a singular matrix. An A that is given by value is used up, even if the call is refused.
     ///
     /// # Errors
     /// As [`svd`](Self::svd).
-    pub fn cond<T: SolverElement>(&self, of_a: Matrix, a: DeviceBuffer<T>) -> Result<PendingNumbers<T>> {
-        self.numbers(Of::Condition, of_a, a)
+    pub fn cond<'a, T: SolverElement>(&self, a: impl GivenTensor<'a, T>) -> Result<PendingNumbers<T>> {
+        self.numbers(|_| Of::Condition, a.into())
     }
 
-    /// A norm of each matrix. A is consumed, even if the call is refused.
+    /// A norm of each matrix. An A that is given by value is used up, even if the call is refused.
     ///
     /// # Errors
     /// As [`svd`](Self::svd).
-    pub fn norm<T: SolverElement>(&self, norm: Norm, of_a: Matrix, a: DeviceBuffer<T>) -> Result<PendingNumbers<T>> {
+    pub fn norm<'a, T: SolverElement>(&self, norm: Norm, a: impl GivenTensor<'a, T>) -> Result<PendingNumbers<T>> {
         let of = match norm {
             Norm::Spectral => Of::Spectral,
             Norm::Nuclear => Of::Nuclear,
             Norm::Frobenius => Of::Frobenius,
         };
-        self.numbers(of, of_a, a)
+        self.numbers(move |_| of, a.into())
     }
 }

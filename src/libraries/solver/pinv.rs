@@ -16,14 +16,14 @@ use crate::libraries::solver::native::kernels;
 /// The pseudo-inverses of matrices.
 #[derive(Debug)]
 pub struct PseudoInverse<T: SolverElement> {
-    /// The pseudo-inverse of each matrix, `cols x rows`, without gaps.
-    pub matrix: DeviceBuffer<T>,
-    /// The buffer that held A. Its contents are undefined: an operation that reads it is refused.
-    pub a: DeviceBuffer<T>,
+    /// The pseudo-inverse of each matrix, `cols x rows`.
+    pub matrix: Tensor<T>,
+    /// The tensor that held A. Its contents are undefined: an operation that reads it is refused.
+    pub a: Tensor<T>,
 }
 
 impl<T: SolverElement> Output for PseudoInverse<T> {
-    type Writes = (T, T);
+    type Writes = (Strided<T>, Strided<T>);
     type Host = ();
 
     fn join((a, matrix): Bufs<Self>, (): ()) -> Result<Self> {
@@ -120,25 +120,27 @@ impl Solver {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, solver::Matrix};
-    /// let device = Device::host()?;
-    /// let a = device.upload([3.0f64, 4.0])?.into_output(); // one column
-    /// let pinv = device.solver().pinv(None, Matrix::new(2, 1), a)?.await_result()?;
-    /// let x = device.download(&pinv.matrix)?.await_result()?;
-    /// assert!((x[0] - 0.12).abs() < 1e-15 && (x[1] - 0.16).abs() < 1e-15);
+    /// let device = windlass::Device::host()?;
+    /// let pinv = device.solver().pinv(None, device.tensor([2, 1], [3.0f64, 4.0])?)?.await_result()?.matrix;
+    /// assert!(device.allclose(&pinv, &device.tensor([1, 2], [0.12, 0.16])?, 1e-15, 0.0)?);
     /// # Ok(()) }
     /// ```
-    pub fn pinv<T: SolverElement>(
+    pub fn pinv<'a, T: SolverElement>(
         &self,
         tolerance: Option<f64>,
-        of_a: Matrix,
-        a: DeviceBuffer<T>,
+        a: impl GivenTensor<'a, T>,
     ) -> Submitted<PseudoInverse<T>, Verdict> {
-        let op = Pinv { a: of_a, tolerance, _type: PhantomData };
-        let len = || op.inverse().len().unwrap_or(usize::MAX);
-        match of_a.check("a", a.len()).and_then(|()| self.device.uninit(len())) {
-            Ok(c) => self.submit(op, (), (a, c)),
-            Err(error) => Err(self.refuse(Pinv::<T>::NAME, error, |d| Ok((a, d.uninit(0)?)))),
+        self.pseudo_inverse(tolerance, a.into())
+    }
+
+    fn pseudo_inverse<T: SolverElement>(
+        &self,
+        tolerance: Option<f64>,
+        a: Given<'_, T>,
+    ) -> Submitted<PseudoInverse<T>, Verdict> {
+        match self.taken(a, |batch, of| self.new_matrices(batch, of.cols, of.rows)) {
+            Ok((of_a, a, c)) => self.submit(Pinv { a: of_a, tolerance, _type: PhantomData }, (), (a, c)),
+            Err((error, a)) => Err(self.refuse(Pinv::<T>::NAME, error, |d| Ok((a.back(d)?, d.uninit_tensor([0])?)))),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "host")]
 pub(super) use super::batch;
+pub(super) use super::given::{Given, GivenTensor, elements_of, head, matrices_of};
 pub(super) use super::matrix::{Matrix, check_len};
 #[cfg(feature = "cuda")]
 pub(super) use super::native::{At, Copy, Group};
@@ -12,10 +13,11 @@ pub(super) use super::routine::{Routine, cost};
 pub(super) use super::verdict::first;
 pub(super) use super::verdict::{First, Meaning};
 pub(super) use super::{Solver, SolverElement};
-pub(super) use crate::core::buffer::{DeviceBuffer, In, Readable};
+
 pub(super) use crate::core::error::{Error, Result};
 pub(super) use crate::core::op::{Bufs, Cost, OperandNames, Output, Spans};
 pub(super) use crate::device::dispatch::Submitted;
+pub(super) use crate::device::tensor::{Strided, Tensor};
 #[cfg(feature = "cuda")]
 pub(super) use crate::engines::cuda_enqueue::Enqueue;
 pub(super) use crate::libraries::flags::{Diag, Transpose, Uplo};

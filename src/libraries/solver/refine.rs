@@ -1,8 +1,11 @@
 //! Solutions by factors of half the precision, refined.
 
+use super::given::{as_matrices, sizes};
 use super::prelude::*;
 use super::verdict;
+use crate::core::dispatch::PendingDispatch;
 use crate::core::op::Verdict;
+use crate::device::tensor::{Layout, ReadableTensor, TensorRef};
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
 #[cfg(feature = "cuda")]
@@ -38,13 +41,13 @@ impl<T: SolverElement> HostWide for T {}
 #[derive(Debug)]
 pub struct Refined<T: SolverElement> {
     /// The solutions.
-    pub x: DeviceBuffer<T>,
+    pub x: Tensor<T>,
     /// Rounds of refinement; `None` if half the precision did not suffice and the whole precision was used.
     pub rounds: Option<usize>,
 }
 
 impl<T: SolverElement> Output for Refined<T> {
-    type Writes = (T,);
+    type Writes = (Strided<T>,);
     type Host = Option<usize>;
 
     fn join((x,): Bufs<Self>, rounds: Option<usize>) -> Result<Self> {
@@ -66,37 +69,6 @@ pub enum Lowest {
     BFloat16,
     /// TF32: the range of single precision with 11 bits of it, on GPUs from compute capability 8.0 on.
     TensorFloat32,
-}
-
-/// A system that is solved by factors of less precision: see [`Solver::solve_refined`].
-///
-/// X is a matrix without gaps, unless [`x`](Self::x) says otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub struct Refine {
-    lowest: Lowest,
-    a: Matrix,
-    b: Matrix,
-    x: Option<Matrix>,
-}
-
-impl Refine {
-    /// `A * X = B`, from factors in single precision.
-    pub fn new(of_a: Matrix, of_b: Matrix) -> Self {
-        Refine { lowest: Lowest::Single, a: of_a, b: of_b, x: None }
-    }
-
-    /// Where X lies in its buffer.
-    pub fn x(mut self, of_x: Matrix) -> Self {
-        self.x = Some(of_x);
-        self
-    }
-
-    /// The precision of the factors (`cusolverDnDHgesv`, `cusolverDnDBgels` and similar routines).
-    pub fn lowest(mut self, lowest: Lowest) -> Self {
-        self.lowest = lowest;
-        self
-    }
 }
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -240,42 +212,71 @@ impl<T: WideElement> Refining<T> {
 }
 
 impl Solver {
-    /// Solves `A * X = B` by factors of half the precision and refines the solution to the whole precision: by LU if A
-    /// is square; by QR if A has more rows than columns, for the X that makes `||A * X - B||` least (LAPACK's `dsgesv`,
-    /// `zcgesv`; `cusolverDnDSgesv`, `cusolverDnDSgels` and similar routines). Faster than [`solve`](Self::solve) for
-    /// large, well-conditioned matrices of full rank. If half the precision does not suffice, it falls back to the
-    /// whole precision and reports that in [`Refined::rounds`]. A and B are not changed.
+    /// Solves `A * X = B` by factors of half the precision, or of less on a GPU ([`Lowest`]), and refines the solution to the
+    /// whole precision: by LU if A is square; by QR if A has more rows than columns, for the X that makes `||A * X - B||` least
+    /// (LAPACK's `dsgesv`, `zcgesv`; `cusolverDnDSgesv`, `cusolverDnDBgels` and similar routines). Faster than
+    /// [`solve`](Self::solve) for large, well-conditioned matrices of full rank. If half the precision does not suffice, it falls
+    /// back to the whole precision and reports that in [`Refined::rounds`]. A and B are not changed; they are copied only if
+    /// their columns are not contiguous. A B of one axis is a vector.
     ///
     /// cuSOLVER refines least squares only if B is (to rounding) a product of A, and tries for a long time before it
     /// gives up on others: for those [`solve`](Self::solve) is faster on a GPU. The host engine refines both.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer, for more columns than
-    /// rows or for a batch; a stale or foreign buffer. At the wait [`Error::Singular`]. [`Error::Unsupported`] on a GPU that does not compute in the precision of
-    /// [`Refine::lowest`]. X comes back.
+    /// [`Error::InvalidArgument`] when A has more columns than rows, or more than two axes: only one matrix is refined at a time;
+    /// with both shapes, when B has not as many rows; a stale or foreign tensor. At the wait [`Error::Singular`].
+    /// [`Error::Unsupported`] on a GPU that does not compute in the precision of `lowest`.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, solver::{Matrix, Refine}};
+    /// use windlass::{Device, solver::Lowest};
     /// let device = Device::host()?;
-    /// let a = device.upload([3.0f64, 1.0, 1.0, 7.0])?.into_output();
-    /// let b = device.upload([5.0f64, 15.0])?.into_output();
-    /// let spec = Refine::new(Matrix::square(2), Matrix::new(2, 1));
-    /// let refined = device.solver().solve_refined(spec, &a, &b, device.uninit(2)?)?.await_result()?;
-    /// let x = device.download(&refined.x)?.await_result()?;
+    /// let a = device.tensor([2, 2], [3.0f64, 1.0, 1.0, 7.0])?;
+    /// let b = device.tensor([2], [5.0f64, 15.0])?;
+    /// let refined = device.solver().solve_refined(Lowest::Single, &a, &b)?.await_result()?;
+    /// let x = device.to_vec(&refined.x)?;
     /// assert!((x[0] - 1.0).abs() < 1e-15 && (x[1] - 2.0).abs() < 1e-15 && refined.rounds.is_some());
     /// # Ok(()) }
     /// ```
-    pub fn solve_refined<'a, T: WideElement>(
+    pub fn solve_refined<'a, 'b, T: WideElement>(
         &self,
-        spec: Refine,
-        a: impl Readable<'a, T>,
-        b: impl Readable<'a, T>,
-        x: DeviceBuffer<T>,
-    ) -> Submitted<Refined<T>, Verdict> {
-        let Refine { lowest, a: of_a, b: of_b, x: of_x } = spec;
-        let of_x = of_x.unwrap_or(Matrix::new(of_a.cols, of_b.cols));
+        lowest: Lowest,
+        a: impl ReadableTensor<'a, T>,
+        b: impl ReadableTensor<'b, T>,
+    ) -> Result<PendingDispatch<Refined<T>, Verdict>> {
+        self.gesv_refined(lowest, a.into(), b.into()).map_err(|error| error.in_op(Refining::<T>::NAME, "solver"))
+    }
+
+    fn gesv_refined<T: WideElement>(
+        &self,
+        lowest: Lowest,
+        a: TensorRef<'_, T>,
+        b: TensorRef<'_, T>,
+    ) -> Result<PendingDispatch<Refined<T>, Verdict>> {
+        let ((batch, of), columns) = (sizes("a", a.layout())?, as_matrices(b.layout())?);
+        let (batch_of_b, of_b) = sizes("b", &columns)?;
+        if (batch_of_b, of_b.rows) != (batch, of.rows) {
+            return Err(Error::invalid("b", format!("{:?}, but a is {:?}", b.shape(), a.shape())));
+        }
+        let x = match b.rank() {
+            1 => self.new_tensor(batch, &[of.cols])?,
+            _ => self.new_matrices(batch, of.cols, of_b.cols)?,
+        };
+        let (a, b) = (self.readable("a", a.view())?, self.readable("b", b.view())?);
+        let (a, b) = (a.view(), b.view());
+        let ((a, of_a), (b, of_b)) = (a.operand()?, b.operand()?);
+        let matrix = |name, layout: &Layout| Matrix::of(name, &as_matrices(layout)?);
+        let (of_a, of_b, of_x) = (matrix("a", &of_a)?, matrix("b", &of_b)?, matrix("x", x.layout())?);
         let op = Refining { lowest, a: of_a, b: of_b, x: of_x, _type: PhantomData };
-        self.submit(op, (a.into(), b.into()), (x,))
+        Ok(self.submit(op, (a, b), (x,))?)
+    }
+
+    /// The same with contiguous columns: itself, or a copy.
+    fn readable<'x, T: WideElement>(&self, name: &'static str, x: TensorRef<'x, T>) -> Result<Given<'x, T>> {
+        if as_matrices(x.layout()).is_ok_and(|layout| Matrix::of(name, &layout).is_ok()) {
+            return Ok(Given::Copied(x));
+        }
+        let copy = if x.rank() == 1 { self.device.contiguous(&x)? } else { self.device.contiguous_columns(&x)? };
+        Ok(Given::Used(copy.into_output()))
     }
 }

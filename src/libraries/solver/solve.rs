@@ -252,32 +252,54 @@ impl<T: SolverElement> Routine for Sysv<T> {
 }
 
 impl Solver {
-    /// Solves `A * X = B` in place of B, by the factorization that fits the structure of A: `gesv`, `posv`, `sysv` or
-    /// `gels`. One dispatch, for one matrix or each of a batch; A is replaced by its factors.
+    /// Solves `A * X = B` by the factorization that fits the structure of A: `gesv`, `posv`, `sysv` or `gels`. One dispatch,
+    /// for one matrix or each of a batch; of what is given by value, A is replaced by its factors and B by X. A B of one axis is
+    /// a vector.
     ///
-    /// An A that is not square must have full rank; use [`lstsq`](Self::lstsq) otherwise. With more rows than columns X makes `||A * X - B||` least; with fewer it is the solution of least norm. B has `max(rows,
-    /// cols)` rows, of which the first `cols` become X.
+    /// An A that is not square must have full rank; use [`lstsq`](Self::lstsq) otherwise. With more rows than columns X makes
+    /// `||A * X - B||` least, and is in the first rows of B; with fewer it is the solution of least norm, and is larger than B, which is always copied.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer; a stale or foreign
-    /// buffer. At the wait [`Error::Singular`] or [`Error::NotPositiveDefinite`]; then what the buffers hold of that matrix is
-    /// not specified. An A that is not square is singular if a column (a row, if there are fewer rows than columns) is
+    /// [`Error::InvalidArgument`], with both shapes, when B has not as many rows as A, or another batch; when A is not square,
+    /// but has a structure; a stale or foreign tensor. At the wait [`Error::Singular`] or [`Error::NotPositiveDefinite`];
+    /// then what the tensors hold of that matrix is not specified. An A that is not square is singular if a column (a row, if there are fewer rows than columns) is
     /// by rounding a combination of those before it: what R has on its diagonal is at most `max(rows, cols)` machine
     /// epsilons times the norm of the column. A, B and an info for each matrix come back.
-    pub fn solve<T: SolverElement>(
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Device, solver::Structure};
+    /// let device = Device::host()?;
+    /// let (a, b) = (device.tensor([2, 2], [3.0f64, 1.0, 1.0, 2.0])?, device.tensor([2, 1], [9.0, 8.0])?);
+    /// let x = device.solver().solve(Structure::General, &a, &b)?.await_result()?.x;
+    /// assert!(device.allclose(&x, &device.tensor([2, 1], [2.0, 3.0])?, 1e-14, 0.0)?);
+    /// # Ok(()) }
+    /// ```
+    pub fn solve<'a, 'b, T: SolverElement>(
         &self,
         structure: Structure,
-        of_a: Matrix,
-        a: DeviceBuffer<T>,
-        of_b: Matrix,
-        b: DeviceBuffer<T>,
+        a: impl GivenTensor<'a, T>,
+        b: impl GivenTensor<'b, T>,
     ) -> Submitted<Solved<T>, Verdict> {
-        match of_a.check("a", a.len()).and_then(|()| self.device.uninit(of_a.count)) {
-            Ok(info) if structure.indefinite().is_some() => {
+        self.gesv(structure, a.into(), b.into())
+    }
+
+    fn gesv<T: SolverElement>(
+        &self,
+        structure: Structure,
+        a: Given<'_, T>,
+        b: Given<'_, T>,
+    ) -> Submitted<Solved<T>, Verdict> {
+        match self.taken_with(a, b, |batch, _| self.new_tensor(batch, &[])) {
+            Ok((a, b, (of_a, of_b, info))) if structure.indefinite().is_some() => {
                 self.submit(Sysv { structure, a: of_a, b: of_b, _type: PhantomData }, (), (a, b, info))
             }
-            Ok(info) => self.submit(Gesv { structure, a: of_a, b: of_b, _type: PhantomData }, (), (a, b, info)),
-            Err(error) => Err(self.refuse(Gesv::<T>::NAME, error, |d| Ok((a, b, d.uninit(0)?)))),
+            Ok((a, b, (of_a, of_b, info))) => {
+                self.submit(Gesv { structure, a: of_a, b: of_b, _type: PhantomData }, (), (a, b, info))
+            }
+            Err((error, a, b)) => {
+                Err(self.refuse(Gesv::<T>::NAME, error, |d| Ok((a.back(d)?, b.back(d)?, d.uninit_tensor([0])?))))
+            }
         }
     }
 }

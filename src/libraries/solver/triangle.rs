@@ -78,36 +78,43 @@ impl<T: SolverElement> Routine for Trtri<T> {
         calls::verdict(queue, info, of.count)
     }
 
-    fn finish(&self, raw: First) -> Result<Matrix> {
-        Meaning::Singular.verdict(raw).map(|()| self.shape.a)
+    fn finish(&self, raw: First) -> Result<()> {
+        Meaning::Singular.verdict(raw)
     }
 }
 
 impl Solver {
-    /// The inverse of a triangular matrix in place (`trtri`; `cusolverDnXtrtri`), or of each of a batch. The other triangle, and
-    /// a unit diagonal, are neither read nor written.
+    /// The inverse of a triangular matrix (`trtri`; `cusolverDnXtrtri`), or of each of a batch, in the memory of A if it is given
+    /// by value. The other triangle, and a unit diagonal, are neither read nor written.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when A is not square or does not lie inside its buffer; a stale or foreign buffer; at
-    /// the wait [`Error::Singular`] with the first zero on the diagonal, and then A is unchanged. The buffer comes
-    /// back.
+    /// [`Error::InvalidArgument`] when A is not square; a stale or foreign tensor; at the wait [`Error::Singular`] with the
+    /// first zero on the diagonal, and then A is unchanged. The tensor comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, Diag, Uplo, solver::Matrix};
+    /// use windlass::{Device, Diag, Uplo};
     /// let device = Device::host()?;
-    /// let a = device.upload([2.0f64, 1.0, 7.0, 4.0])?.into_output(); // [2 .; 1 4]
-    /// let inverse = device.solver().trtri(Uplo::Lower, Diag::NonUnit, Matrix::square(2), a)?.await_result()?;
-    /// assert_eq!(device.download(&inverse.matrix)?.await_result()?, [0.5, -0.125, 7.0, 0.25]);
+    /// let a = device.tensor([2, 2], [2.0f64, 7.0, 1.0, 4.0])?;
+    /// let inverse = device.solver().trtri(Uplo::Lower, Diag::NonUnit, &a)?.await_result()?;
+    /// assert_eq!(device.to_vec(&inverse.matrix)?, [0.5, 7.0, -0.125, 0.25]);
     /// # Ok(()) }
     /// ```
-    pub fn trtri<T: SolverElement>(
+    pub fn trtri<'a, T: SolverElement>(
         &self,
         uplo: Uplo,
         diag: Diag,
-        of_a: Matrix,
-        a: DeviceBuffer<T>,
+        a: impl GivenTensor<'a, T>,
     ) -> Submitted<Inverse<T>, Verdict> {
-        self.submit(Trtri { shape: Shape { uplo, a: of_a }, diag, _type: PhantomData }, (), (a,))
+        self.inverted(uplo, diag, a.into())
+    }
+
+    fn inverted<T: SolverElement>(&self, uplo: Uplo, diag: Diag, a: Given<'_, T>) -> Submitted<Inverse<T>, Verdict> {
+        match self.taken(a, |_, _| Ok(())) {
+            Ok((of_a, a, ())) => {
+                self.submit(Trtri { shape: Shape { uplo, a: of_a }, diag, _type: PhantomData }, (), (a,))
+            }
+            Err((error, a)) => Err(self.refuse(Trtri::<T>::NAME, error, |d| Ok((a.back(d)?,)))),
+        }
     }
 }

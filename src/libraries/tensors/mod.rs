@@ -10,5 +10,3 @@ pub(super) mod blas;
 mod blaslt;
 #[cfg(all(feature = "rng", feature = "expressions"))]
 mod random;
-#[cfg(feature = "solver")]
-mod solver;

@@ -7,7 +7,7 @@ use windlass::blas::{Gemv, Ger, LuBatch, Symm, Symv, Syr2k, Syrk, Triangular, Tr
 use windlass::fft::{Convolve, Edges, FftSpec, Kind, RealTransform, Stft, Trig};
 use windlass::rng::{Generator, Normal, Poisson, Stream};
 use windlass::solver::{
-    Eigenvectors, EighMethod, EighSpec, Jacobi, Matrix, Randomized, Refine, Structure, SvdMethod, Symmetry, Vectors,
+    Eigenvectors, EighMethod, EighSpec, Jacobi, Lowest, Randomized, Structure, SvdMethod, Symmetry, Vectors,
 };
 use windlass::sparse::{CooBuilder, Csr, Direct, Spmm, Spmv};
 use windlass::tensor::Layout;
@@ -32,6 +32,12 @@ fn complex(d: &Device, n: usize) -> DeviceBuffer<Z> {
 
 fn halves(d: &Device, n: usize) -> DeviceBuffer<f16> {
     up(d, numbers(n).into_iter().map(f16::from_f64).collect::<Vec<_>>())
+}
+
+/// Column-major matrices, as many as there are.
+fn columns<T: windlass::Element>(x: DeviceBuffer<T>, m: usize, n: usize) -> Tensor<T> {
+    let (count, one) = (x.len() / (m * n), Layout::columns(m, n));
+    x.with_layout(if count == 1 { one } else { one.batch(count, m * n) }).unwrap()
 }
 
 /// Symmetric and positive definite.
@@ -172,54 +178,54 @@ pub(super) fn of_rng() -> Vec<Case> {
 
 pub(super) fn of_solver() -> Vec<Case> {
     let mut all: Vec<Case> = Vec::new();
-    case!(all, "lu", |d| { let a = real(d, N * N); } d.solver().lu(Matrix::new(N, N), a));
-    case!(all, "lu of a batch", |d| { let a = real(d, 900); } d.solver().lu(Matrix::new(3, 3).batch(100), a));
-    case!(all, "lu, solve", |d| { let b = real(d, N * N); let lu = d.solver().lu(Matrix::new(N, N), real(d, N * N)).unwrap().await_result().unwrap(); }
-        lu.solve(&d.solver(), Transpose::No, Matrix::new(N, N), b));
-    case!(all, "lu, inverse", |d| { let lu = d.solver().lu(Matrix::new(N, N), real(d, N * N)).unwrap().await_result().unwrap(); }
+    case!(all, "lu", |d| { let a = real(d, N * N); } d.solver().lu(columns(a, N, N)));
+    case!(all, "lu of a batch", |d| { let a = real(d, 900); } d.solver().lu(columns(a, 3, 3)));
+    case!(all, "lu, solve", |d| { let b = real(d, N * N); let lu = d.solver().lu(columns(real(d, N * N), N, N)).unwrap().await_result().unwrap(); }
+        lu.solve(&d.solver(), Transpose::No, columns(b, N, N)));
+    case!(all, "lu, inverse", |d| { let lu = d.solver().lu(columns(real(d, N * N), N, N)).unwrap().await_result().unwrap(); }
         lu.inverse(&d.solver()));
-    case!(all, "cholesky", |d| { let a = definite(d); } d.solver().cholesky(Uplo::Upper, Matrix::new(N, N), a));
-    case!(all, "cholesky, inverse", |d| { let l = d.solver().cholesky(Uplo::Lower, Matrix::new(N, N), definite(d)).unwrap().await_result().unwrap(); }
+    case!(all, "cholesky", |d| { let a = definite(d); } d.solver().cholesky(Uplo::Upper, columns(a, N, N)));
+    case!(all, "cholesky, inverse", |d| { let l = d.solver().cholesky(Uplo::Lower, columns(definite(d), N, N)).unwrap().await_result().unwrap(); }
         l.inverse(&d.solver()));
-    case!(all, "qr", |d| { let a = real(d, 2 * N * N); } d.solver().qr(Matrix::new(2 * N, N), a));
-    case!(all, "qr of wide matrices", |d| { let a = real(d, 2 * N * N); } d.solver().qr(Matrix::new(N, 2 * N), a));
-    case!(all, "qr_pivoted", |d| { let a = real(d, 200 * 100); } d.solver().qr_pivoted(Matrix::new(200, 100), a));
-    case!(all, "qr, q", |d| { let qr = d.solver().qr(Matrix::new(2 * N, N), real(d, 2 * N * N)).unwrap().await_result().unwrap(); }
+    case!(all, "qr", |d| { let a = real(d, 2 * N * N); } d.solver().qr(columns(a, 2 * N, N)));
+    case!(all, "qr of wide matrices", |d| { let a = real(d, 2 * N * N); } d.solver().qr(columns(a, N, 2 * N)));
+    case!(all, "qr_pivoted", |d| { let a = real(d, 200 * 100); } d.solver().qr_pivoted(columns(a, 200, 100)));
+    case!(all, "qr, q", |d| { let qr = d.solver().qr(columns(real(d, 2 * N * N), 2 * N, N)).unwrap().await_result().unwrap(); }
         qr.q(&d.solver()));
     case!(all, "qr, apply", |d| {
-            let qr = d.solver().qr(Matrix::new(2 * N, N), real(d, 2 * N * N)).unwrap().await_result().unwrap();
+            let qr = d.solver().qr(columns(real(d, 2 * N * N), 2 * N, N)).unwrap().await_result().unwrap();
             let c = real(d, 2 * N * N);
-        } qr.apply(&d.solver(), Side::Left, Transpose::Yes, Matrix::new(2 * N, N), c));
+        } qr.apply(&d.solver(), Side::Left, Transpose::Yes, columns(c, 2 * N, N)));
     case!(all, "qr, solve", |d| {
-            let qr = d.solver().qr_pivoted(Matrix::new(300, 200), real(d, 300 * 200)).unwrap().await_result().unwrap();
+            let qr = d.solver().qr_pivoted(columns(real(d, 300 * 200), 300, 200)).unwrap().await_result().unwrap();
             let b = real(d, 300 * 2);
-        } qr.solve(&d.solver(), Matrix::new(300, 2), b));
+        } qr.solve(&d.solver(), columns(b, 300, 2)));
     case!(all, "solve", |d| { let (a, b) = (real(d, 300 * 300), real(d, 300)); }
-        d.solver().solve(Structure::General, Matrix::new(300, 300), a, Matrix::new(300, 1), b));
-    case!(all, "least squares, wide", |d| { let (a, b) = (real(d, 2 * N * N), real(d, 2 * N)); }
-        d.solver().solve(Structure::General, Matrix::new(N, 2 * N), a, Matrix::new(2 * N, 1), b));
+        d.solver().solve(Structure::General, columns(a, 300, 300), b));
+    case!(all, "least squares, wide", |d| { let (a, b) = (real(d, 2 * N * N), real(d, N)); }
+        d.solver().solve(Structure::General, columns(a, N, 2 * N), b));
     case!(all, "solve, symmetric", |d| { let (a, b) = (definite(d), real(d, N)); }
-        d.solver().solve(Structure::Symmetric(Uplo::Lower), Matrix::new(N, N), a, Matrix::new(N, 1), b));
-    case!(all, "ldl", |d| { let a = definite(d); } d.solver().ldl(Uplo::Upper, Symmetry::Symmetric, Matrix::new(N, N), a));
-    case!(all, "solve_refined", |d| { let (a, b, x) = (definite(d), real(d, N * N), real(d, N * N)); }
-        d.solver().solve_refined(Refine::new(Matrix::new(N, N), Matrix::new(N, N)), &a, &b, x));
-    case!(all, "solve_refined, least squares", |d| { let (a, b, x) = (real(d, 2 * N * N), real(d, 2 * N * N), real(d, N * N)); }
-        d.solver().solve_refined(Refine::new(Matrix::new(2 * N, N), Matrix::new(2 * N, N)), &a, &b, x));
-    case!(all, "svd", |d| { let a = real(d, 2 * N * N); } d.solver().svd(Vectors::Full, Matrix::new(N, 2 * N), a));
+        d.solver().solve(Structure::Symmetric(Uplo::Lower), columns(a, N, N), b));
+    case!(all, "ldl", |d| { let a = definite(d); } d.solver().ldl(Uplo::Upper, Symmetry::Symmetric, columns(a, N, N)));
+    case!(all, "solve_refined", |d| { let (a, b) = (columns(definite(d), N, N), columns(real(d, N * N), N, N)); }
+        d.solver().solve_refined(Lowest::Single, &a, &b));
+    case!(all, "solve_refined, least squares", |d| { let (a, b) = (columns(real(d, 2 * N * N), 2 * N, N), columns(real(d, 2 * N * N), 2 * N, N)); }
+        d.solver().solve_refined(Lowest::Single, &a, &b));
+    case!(all, "svd", |d| { let a = real(d, 2 * N * N); } d.solver().svd(Vectors::Full, columns(a, N, 2 * N)));
     case!(all, "svd, jacobi", |d| { let a = real(d, 2 * N * N); }
-        d.solver().svd_by(SvdMethod::Jacobi(Jacobi::new()), Vectors::Full, Matrix::new(2 * N, N), a));
+        d.solver().svd_by(SvdMethod::Jacobi(Jacobi::new()), Vectors::Full, columns(a, 2 * N, N)));
     case!(all, "svd, polar", |d| { let a = real(d, 2 * N * N); }
-        d.solver().svd_by(SvdMethod::Polar, Vectors::Thin, Matrix::new(N, 2 * N), a));
+        d.solver().svd_by(SvdMethod::Polar, Vectors::Thin, columns(a, N, 2 * N)));
     case!(all, "svd, randomized", |d| { let a = real(d, 2 * N * N); }
-        d.solver().svd_by(SvdMethod::Randomized(Randomized::new(9)), Vectors::Thin, Matrix::new(2 * N, N), a));
-    case!(all, "pinv", |d| { let a = real(d, 2 * N * N); } d.solver().pinv(None, Matrix::new(2 * N, N), a));
-    case!(all, "eigh", |d| { let a = definite(d); } d.solver().eigh(EighSpec::new(Uplo::Lower, Matrix::new(N, N)), a));
+        d.solver().svd_by(SvdMethod::Randomized(Randomized::new(9)), Vectors::Thin, columns(a, 2 * N, N)));
+    case!(all, "pinv", |d| { let a = real(d, 2 * N * N); } d.solver().pinv(None, columns(a, 2 * N, N)));
+    case!(all, "eigh", |d| { let a = definite(d); } d.solver().eigh(EighSpec::new(Uplo::Lower), columns(a, N, N)));
     case!(all, "eigh, jacobi", |d| { let a = definite(d); }
-        d.solver().eigh(EighSpec::new(Uplo::Upper, Matrix::new(N, N)).method(EighMethod::Jacobi(Jacobi::new())), a));
+        d.solver().eigh(EighSpec::new(Uplo::Upper).method(EighMethod::Jacobi(Jacobi::new())), columns(a, N, N)));
     case!(all, "eigh_generalized", |d| { let (a, b) = (definite(d), definite(d)); }
-        d.solver().eigh_generalized(EighSpec::new(Uplo::Lower, Matrix::new(N, N)), a, Matrix::new(N, N), b));
-    case!(all, "eig", |d| { let a = real(d, N * N); } d.solver().eig(Eigenvectors::Right, Matrix::new(N, N), a));
-    case!(all, "eig, complex", |d| { let a = complex(d, N * N); } d.solver().eig(Eigenvectors::Right, Matrix::new(N, N), a));
+        d.solver().eigh_generalized(EighSpec::new(Uplo::Lower), columns(a, N, N), columns(b, N, N)));
+    case!(all, "eig", |d| { let a = real(d, N * N); } d.solver().eig(Eigenvectors::Right, columns(a, N, N)));
+    case!(all, "eig, complex", |d| { let a = complex(d, N * N); } d.solver().eig(Eigenvectors::Right, columns(a, N, N)));
     all
 }
 

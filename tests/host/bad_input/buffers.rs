@@ -3,7 +3,8 @@
 use super::assert_refused;
 use crate::common::{builders, devices, down, up};
 use std::time::Duration;
-use windlass::solver::{Matrix, Vectors};
+use windlass::solver::Vectors;
+use windlass::tensor::Layout;
 use windlass::{Complex, Error, FftSpec, Gemm, Matmul, Stale};
 
 #[test]
@@ -176,13 +177,15 @@ fn what_an_operation_left_undefined_is_not_read_until_it_is_overwritten() {
         assert_eq!(down(&device, &x), [one; 3]);
 
         let a = device.upload([3.0f64, 0.0, 0.0, 4.0]).unwrap().into_output();
-        let svd = device.solver().svd(Vectors::None, Matrix::square(2), a).unwrap().await_result().unwrap();
-        assert_refused(&device.duplicate(&svd.a).unwrap_err(), "source", &["undefined"]);
+        let square = Layout::columns(2, 2);
+        let svd = device.solver().svd(Vectors::None, a.with_layout(square).unwrap()).unwrap().await_result().unwrap();
+        assert_refused(&device.duplicate(svd.a.buffer()).unwrap_err(), "source", &["undefined"]);
         // The other results are whole, and so is what lies beside a window.
         assert_eq!(down(&device, &svd.values), [4.0, 3.0]);
         let wide = device.upload([3.0f64, 0.0, 0.0, 4.0, 5.0]).unwrap().into_output().narrow(..4).unwrap();
-        let svd = device.solver().svd(Vectors::None, Matrix::square(2), wide).unwrap().await_result().unwrap();
-        let wide = svd.a.widen();
+        let svd =
+            device.solver().svd(Vectors::None, wide.with_layout(square).unwrap()).unwrap().await_result().unwrap();
+        let wide = svd.a.into_buffer().widen();
         assert_refused(&device.download(&wide).unwrap_err(), "source", &["undefined"]);
         assert_eq!(down(&device, wide.slice(4..).unwrap()), [5.0]);
     }

@@ -3,7 +3,7 @@
 use super::recorders;
 use crate::common::{down, holdings, refused, up};
 use windlass::blas::Gemv;
-use windlass::solver::Matrix;
+use windlass::tensor::Layout;
 use windlass::{Device, DeviceBuffer, Error, Program, Uplo};
 
 fn reason(error: &Error) -> &str {
@@ -54,7 +54,8 @@ fn what_moves_data_or_waits_cannot_be_recorded() {
         let download = device.record(|r| r.download(&r.input::<f32>(4)?).map(drop)).unwrap_err();
         assert!(reason(&download).contains("`download` cannot be recorded"), "{download}");
         let solver = device.record(|r| {
-            r.solver().cholesky(Uplo::Lower, Matrix::square(2), r.operand::<f64>(4)?).map(drop).map_err(Error::from)
+            let a = r.operand::<f64>(4)?.with_layout(Layout::columns(2, 2))?;
+            r.solver().cholesky(Uplo::Lower, a).map(drop).map_err(Error::from)
         });
         assert!(reason(&solver.unwrap_err()).contains("cannot be recorded"));
         let nested = device.record(|r| r.record(|_| Ok(())).map(drop)).unwrap_err();

@@ -2,8 +2,9 @@
 
 use crate::common::{Rng, Sample, down, up};
 use ndarray::{Array2, ShapeBuilder};
-use windlass::solver::{Matrix, SolverElement};
-use windlass::{Complex, Device, DeviceBuffer};
+use windlass::solver::SolverElement;
+use windlass::tensor::{Layout, Lines};
+use windlass::{Complex, Device, Tensor};
 
 pub type C = Complex<f64>;
 
@@ -117,10 +118,14 @@ impl Dense {
     }
 }
 
-/// A batch of matrices in a buffer that begins late, with gaps that hold NaN.
+/// Matrices, one or a batch, in a buffer that begins late, with gaps that hold NaN.
 pub struct Laid {
-    pub shape: Matrix,
     pub all: Vec<Dense>,
+    pub layout: Lines,
+    m: usize,
+    n: usize,
+    ld: usize,
+    stride: usize,
     offset: usize,
 }
 
@@ -129,8 +134,10 @@ impl Laid {
     pub fn new(all: Vec<Dense>, gap: usize) -> Self {
         let (m, n) = all.first().map_or((0, 0), |a| (a.m, a.n));
         let ld = m.max(1) + gap;
-        let shape = Matrix::new(m, n).ld(ld).batch(all.len()).stride(ld * n + gap);
-        Laid { shape, all, offset: gap }
+        let stride = ld * n + gap;
+        let one = Layout::columns(m, n).ld(ld);
+        let layout = if all.len() == 1 { one } else { one.batch(all.len(), stride) };
+        Laid { all, layout, m, n, ld, stride, offset: gap }
     }
 
     pub fn one(a: &Dense, gap: usize) -> Self {
@@ -138,28 +145,29 @@ impl Laid {
     }
 
     /// NaN wherever `counts` says that nothing must be read.
-    pub fn upload_part<T: Number>(&self, device: &Device, counts: impl Fn(usize, usize) -> bool) -> DeviceBuffer<T> {
-        let len = self.shape.len().unwrap() + self.offset;
+    pub fn upload_part<T: Number>(&self, device: &Device, counts: impl Fn(usize, usize) -> bool) -> Tensor<T> {
+        let last = (self.n.max(1) - 1) * self.ld + self.m + self.all.len().max(1) * self.stride - self.stride;
+        let len = if self.m * self.n == 0 { 0 } else { last } + self.offset;
         let mut data = vec![T::NAN; len + self.offset];
         for (k, a) in self.all.iter().enumerate() {
             for j in 0..a.n {
                 for i in (0..a.m).filter(|i| counts(*i, j)) {
-                    data[self.offset + i + j * self.shape.leading() + k * self.shape.distance()] =
-                        T::narrow(a.at(i, j));
+                    data[self.offset + i + j * self.ld + k * self.stride] = T::narrow(a.at(i, j));
                 }
             }
         }
-        up(device, data).narrow(self.offset..len).unwrap()
+        up(device, data).narrow(self.offset..len).unwrap().with_layout(self.layout).unwrap()
     }
 
-    pub fn upload<T: Number>(&self, device: &Device) -> DeviceBuffer<T> {
+    pub fn upload<T: Number>(&self, device: &Device) -> Tensor<T> {
         self.upload_part(device, |_, _| true)
     }
 
-    /// What the buffer holds now, as matrices. What is between them has to be what it was.
-    pub fn read<T: Number>(&self, device: &Device, buffer: &DeviceBuffer<T>) -> Vec<Dense> {
-        let data = down(device, buffer);
-        let (ld, stride) = (self.shape.leading(), self.shape.distance());
+    /// What the memory holds now, as matrices: it must be that of the upload. What is between them has to be what it was.
+    pub fn read<T: Number>(&self, device: &Device, x: &Tensor<T>) -> Vec<Dense> {
+        assert_eq!(x.layout().offset(), 0, "a copy has no other place");
+        let data = down(device, x.buffer());
+        let (ld, stride) = (self.ld, self.stride);
         let of = |k: usize, a: &Dense| Dense::new(a.m, a.n, |i, j| data[i + j * ld + k * stride].to_c());
         let all = self.all.iter().enumerate().map(|(k, a)| of(k, a)).collect();
         for (k, a) in self.all.iter().enumerate().filter(|(_, a)| a.m > 0) {
@@ -195,7 +203,7 @@ pub fn difference<T: Number>(a: &Dense, b: &Dense) -> f64 {
 }
 
 /// Real numbers of the precision of `T`, in f64.
-pub fn reals<T: Number>(device: &Device, x: &DeviceBuffer<T::Real>) -> Vec<f64> {
+pub fn reals<T: Number>(device: &Device, x: &Tensor<T::Real>) -> Vec<f64> {
     let bytes = down(device, x);
     match size_of::<T::Real>() {
         4 => bytemuck::cast_slice::<_, f32>(&bytes).iter().map(|x| f64::from(*x)).collect(),
@@ -211,8 +219,10 @@ pub fn diagonal(m: usize, n: usize, s: &[f64]) -> Dense {
     Dense::real(m, n, |i, j| if i == j { s[i] } else { 0.0 })
 }
 
-/// The matrices without gaps in a buffer of results.
-pub fn dense<T: Number>(device: &Device, of: Matrix, x: &DeviceBuffer<T>) -> Vec<Dense> {
-    let (m, n, data) = (of.rows(), of.cols(), down(device, x));
-    (0..of.count()).map(|k| Dense::new(m, n, |i, j| data[k * m * n + i + j * m].to_c())).collect()
+/// The matrices of a tensor.
+pub fn dense<T: Number>(device: &Device, x: &Tensor<T>) -> Vec<Dense> {
+    let [batch @ .., m, n] = x.shape() else { panic!("{x:?} is no matrix") };
+    let data = down(device, x);
+    let one = |k: usize| Dense::new(*m, *n, |i, j| data[(k * m + i) * n + j].to_c());
+    (0..batch.iter().product()).map(one).collect()
 }

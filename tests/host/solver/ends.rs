@@ -4,8 +4,8 @@ use super::check::{C, Dense, Laid, Number, RATIO, dense, each_type, reals};
 use super::spectra::columns;
 use crate::common::degenerate::Kind;
 use crate::common::{Rng, devices, down, is_host};
-use windlass::solver::{Eigenvectors, EighSpec, Matrix, Vectors};
-use windlass::{Device, DeviceBuffer, Uplo};
+use windlass::solver::{Eigenvectors, EighSpec, Vectors};
+use windlass::{Device, Tensor, Uplo};
 
 /// `2^exponent * x`, without a step that leaves the range.
 fn times(x: f64, exponent: i32) -> f64 {
@@ -22,7 +22,7 @@ fn exponent(a: &Dense) -> i32 {
     if most == 0.0 { 0 } else { most.log2().floor() as i32 }
 }
 
-fn complex<T: Number>(device: &Device, w: &DeviceBuffer<T::Complex>) -> Vec<C> {
+fn complex<T: Number>(device: &Device, w: &Tensor<T::Complex>) -> Vec<C> {
     let w = down(device, w);
     match size_of::<T::Real>() {
         4 => bytemuck::cast_slice::<_, f32>(&w).chunks(2).map(|x| C::new(x[0].into(), x[1].into())).collect(),
@@ -33,10 +33,10 @@ fn complex<T: Number>(device: &Device, w: &DeviceBuffer<T::Complex>) -> Vec<C> {
 /// Each vector is one of its value. Tells the values of `2^-exponent(a) * a`.
 fn check_eig<T: Number>(device: &Device, a: &Dense, what: &str) -> Vec<C> {
     let (laid, n, up) = (Laid::one(a, 0), a.n, exponent(a));
-    let pending = device.solver().eig(Eigenvectors::Right, laid.shape, laid.upload::<T>(device)).unwrap();
+    let pending = device.solver().eig(Eigenvectors::Right, laid.upload::<T>(device)).unwrap();
     let eig = pending.await_result().unwrap_or_else(|e| panic!("{what}: {e}"));
     let told = complex::<T>(device, &eig.values);
-    let x = dense::<T>(device, Matrix::square(n), eig.vectors.as_ref().unwrap()).remove(0);
+    let x = dense::<T>(device, eig.vectors.as_ref().unwrap()).remove(0);
     let x = columns(&x, &told, !T::DTYPE.is_complex());
     // What a value below the normal numbers is rounded by.
     let least = if T::EPS > 1e-10 { times(1.0, -149 - up) } else { times(1.0, -1074 - up) };
@@ -150,9 +150,9 @@ fn spectra_of_the_largest_and_of_the_smallest_numbers_are_those_of_their_multipl
             let solver = device.solver();
             let run = |up: i32| {
                 let laid = Laid::one(&moved(&base::<T>(), up), 0);
-                let pending = solver.svd(Vectors::Thin, laid.shape, laid.upload::<T>(&device)).unwrap();
+                let pending = solver.svd(Vectors::Thin, laid.upload::<T>(&device)).unwrap();
                 let svd = pending.await_result().unwrap();
-                let spec = EighSpec::new(Uplo::Lower, laid.shape);
+                let spec = EighSpec::new(Uplo::Lower);
                 let eigh = solver.eigh(spec, laid.upload::<T>(&device)).unwrap().await_result().unwrap();
                 let mut w = check_eig::<T>(&device, &laid.all[0], &format!("2^{up}, {}", T::DTYPE));
                 w.sort_unstable_by(|x, y| x.re.total_cmp(&y.re));
@@ -188,14 +188,13 @@ fn inverses_of_the_largest_numbers_are_those_of_their_multiples() {
                 let (m, n) = (a.m, a.n);
                 let run = |up: i32| {
                     let laid = Laid::one(&moved(&a, up), 0);
-                    let pinv =
-                        solver.pinv(None, laid.shape, laid.upload::<T>(&device)).unwrap().await_result().unwrap();
+                    let pinv = solver.pinv(None, laid.upload::<T>(&device)).unwrap().await_result().unwrap();
                     let b = Laid::one(&Dense::real(m, 1, |i, _| 1.0 + i as f64), 0);
                     let (x, y) = (laid.upload::<T>(&device), b.upload::<T>(&device));
-                    let solved = solver.lstsq(None, laid.shape, x, b.shape, y).unwrap().await_result().unwrap();
+                    let solved = solver.lstsq(None, x, y).unwrap().await_result().unwrap();
                     let ranks = down(&device, &solved.ranks);
                     let x = b.read(&device, &solved.x)[0].part(n, 1);
-                    let inverse = dense::<T>(&device, Matrix::new(n, m), &pinv.matrix).remove(0);
+                    let inverse = dense::<T>(&device, &pinv.matrix).remove(0);
                     (moved(&inverse, up), moved(&x, up), ranks)
                 };
                 let want = run(0);
@@ -211,8 +210,8 @@ fn inverses_of_the_largest_numbers_are_those_of_their_multiples() {
             let qr = Dense::real(2, 2, |i, j| if i <= j { 1.5 } else { 0.0 });
             let (of_a, of_b) =
                 (Laid::one(&moved(&qr, top), 0), Laid::one(&moved(&Dense::real(2, 1, |_, _| 1.5), top), 0));
-            let made = solver.qr(of_a.shape, of_a.upload::<T>(&device)).unwrap().await_result().unwrap();
-            let solved = made.solve(&solver, of_b.shape, of_b.upload::<T>(&device)).unwrap().await_result().unwrap();
+            let made = solver.qr(of_a.upload::<T>(&device)).unwrap().await_result().unwrap();
+            let solved = made.solve(&solver, of_b.upload::<T>(&device)).unwrap().await_result().unwrap();
             let x = &of_b.read(&device, &solved.x)[0];
             assert!(x.minus(&Dense::real(2, 1, |i, _| i as f64)).norm() < 10.0 * T::EPS, "{:?}", x.x);
         }
@@ -225,18 +224,18 @@ fn a_matrix_without_elements_takes_no_memory_and_no_time_whatever_its_other_size
     let device = Device::builder().host().memory_limit(1 << 20).open().unwrap();
     let (solver, long) = (device.solver(), i32::MAX as usize);
     for (m, n) in [(0, long), (long, 0)] {
-        let (of, none) = (Matrix::new(m, n).ld(m.max(1)), || device.uninit::<f64>(0).unwrap());
-        let pivoted = solver.qr_pivoted(of, none()).unwrap().await_result().unwrap();
+        let none = || device.uninit_tensor::<f64>([m, n]).unwrap();
+        let pivoted = solver.qr_pivoted(none()).unwrap().await_result().unwrap();
         assert!(pivoted.columns().unwrap().is_empty());
         assert!(pivoted.q(&solver).unwrap().await_result().unwrap().is_empty());
-        let qr = solver.qr(of, none()).unwrap().await_result().unwrap();
+        let qr = solver.qr(none()).unwrap().await_result().unwrap();
         assert!(qr.tau().is_empty() && qr.q(&solver).unwrap().await_result().unwrap().is_empty());
-        assert!(solver.lu(of, none()).unwrap().await_result().is_ok());
+        assert!(solver.lu(none()).unwrap().await_result().is_ok());
         for vectors in [Vectors::None, Vectors::Thin] {
-            let svd = solver.svd(vectors, of, none()).unwrap().await_result().unwrap();
+            let svd = solver.svd(vectors, none()).unwrap().await_result().unwrap();
             assert!(svd.values.is_empty());
         }
-        assert!(solver.pinv(None, of, none()).unwrap().await_result().unwrap().matrix.is_empty());
-        assert_eq!(solver.rank(None, of, none()).unwrap().await_result().unwrap(), [0.0]);
+        assert!(solver.pinv(None, none()).unwrap().await_result().unwrap().matrix.is_empty());
+        assert_eq!(solver.rank(None, none()).unwrap().await_result().unwrap(), [0.0]);
     }
 }

@@ -1,8 +1,8 @@
 //! LU, Cholesky, QR and triangular inverses: by residual and orthogonality.
 
-use super::check::{Dense, Laid, Number, assert_ratio, difference, each_type, orthogonality, residual};
-use crate::common::{Rng, devices, down, seeds, up};
-use windlass::solver::{Matrix, Structure};
+use super::check::{Dense, Laid, Number, assert_ratio, dense, difference, each_type, orthogonality, residual};
+use crate::common::{Rng, devices, down, seeds};
+use windlass::solver::{Lu, Structure};
 use windlass::{Device, Diag, Error, Side, Transpose, Uplo};
 
 const SHAPES: [(usize, usize); 14] = [
@@ -53,8 +53,8 @@ fn lu_gives_the_matrix_back() {
 
 fn lu_of<T: Number>(device: &Device, laid: &Laid) {
     let solver = device.solver();
-    let size = laid.shape.rows().min(laid.shape.cols());
-    let lu = match solver.lu(laid.shape, laid.upload::<T>(device)).unwrap().await_result() {
+    let size = laid.all[0].m.min(laid.all[0].n);
+    let lu = match solver.lu(laid.upload::<T>(device)).unwrap().await_result() {
         Ok(lu) => lu,
         Err(rejected) => panic!("{rejected} for {:?}", laid.all),
     };
@@ -87,9 +87,9 @@ fn solutions_and_inverses_from_lu_have_small_residuals() {
             for (n, nrhs, gap) in [(0, 2, 0), (1, 1, 0), (4, 0, 1), (5, 3, 2), (33, 1, 0), (64, 70, 1)] {
                 let (a, b) = (batch::<T>(&mut rng, (n, n), gap), batch::<T>(&mut rng, (n, nrhs), gap));
                 let b = Laid::new(a.all.iter().map(|_| b.all[0].clone()).collect(), gap);
-                let lu = solver.lu(a.shape, a.upload::<T>(&device)).unwrap().await_result().unwrap();
+                let lu = solver.lu(a.upload::<T>(&device)).unwrap().await_result().unwrap();
                 for trans in [Transpose::No, Transpose::Yes, Transpose::Conjugate] {
-                    let x = lu.solve(&solver, trans, b.shape, b.upload::<T>(&device)).unwrap().await_result().unwrap();
+                    let x = lu.solve(&solver, trans, b.upload::<T>(&device)).unwrap().await_result().unwrap();
                     for ((a, b), x) in a.all.iter().zip(&b.all).zip(b.read(&device, &x)) {
                         let a = match trans {
                             Transpose::No => a.clone(),
@@ -100,9 +100,7 @@ fn solutions_and_inverses_from_lu_have_small_residuals() {
                     }
                 }
                 let inverse = lu.inverse(&solver).unwrap().await_result().unwrap();
-                let laid = Laid::new(a.all.clone(), 0);
-                assert_eq!(inverse.shape.len(), laid.shape.len());
-                for (a, c) in a.all.iter().zip(laid.read(&device, &inverse.matrix)) {
+                for (a, c) in a.all.iter().zip(dense(&device, &inverse.matrix)) {
                     let scale = a.norm() * c.norm() * T::EPS * n.max(1) as f64;
                     let rest = a.times(&c).minus(&Dense::identity(n)).norm();
                     assert!(rest <= super::check::RATIO * scale, "n = {n}: {rest} against {scale}");
@@ -136,7 +134,7 @@ fn a_singular_matrix_is_told_with_its_place_and_its_factors() {
         let regular = Dense::real(3, 3, |i, j| f64::from(i == j));
         let singular = Dense::real(3, 3, |i, j| [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 2.0, 5.0]][i][j]);
         let laid = Laid::new(vec![regular, singular.clone()], 1);
-        let rejected = solver.lu(laid.shape, laid.upload::<f64>(&device)).unwrap().await_result().unwrap_err();
+        let rejected = solver.lu(laid.upload::<f64>(&device)).unwrap().await_result().unwrap_err();
         assert!(matches!(rejected.error, Error::Singular { position: 2, .. }), "{rejected}");
         let (factors, pivots, info) = rejected.back.expect("all buffers");
         assert_eq!(down(&device, &info), [0, 2]);
@@ -153,11 +151,34 @@ fn a_singular_matrix_is_told_with_its_place_and_its_factors() {
         let u = Dense::new(3, 3, |i, j| if i <= j { f.at(i, j) } else { 0.0.into() });
         assert_ratio(difference::<f64>(&permuted(&singular, &pivots[3..]), &l.times(&u)), &"complete factors");
         // Its inverse does not exist, and its determinant is zero.
-        let lu = windlass::solver::Lu::from_parts(laid.shape, factors, up(&device, pivots), info);
+        let lu = Lu::from_parts(factors, device.tensor([2, 3], pivots).unwrap(), info);
         let error = lu.inverse(&solver).unwrap().await_result().unwrap_err().error;
         assert!(matches!(error, Error::Singular { position: 2, .. }), "{error}");
         let dets = lu.det(&solver).unwrap().await_result().unwrap();
         assert_eq!((dets[0].value().re, dets[1].value().re), (1.0, 0.0));
+    }
+}
+
+#[test]
+fn an_inverse_is_made_in_one_call_or_its_pivot_is_told() {
+    for device in devices() {
+        let solver = device.solver();
+        for n in [0, 1, 7] {
+            let a = Dense::positive::<f64>(&mut Rng::new(n as u64 + 1), n);
+            let laid = Laid::new(vec![a.clone(), a.times(&a)], 2);
+            let inverse = solver.inverse(&laid.upload::<f64>(&device)).unwrap().await_result().unwrap().matrix;
+            assert_eq!(inverse.shape(), [2, n, n]);
+            for (a, c) in laid.all.iter().zip(dense(&device, &inverse)) {
+                assert!(a.times(&c).minus(&Dense::identity(n)).norm() < 1e-11, "{n}");
+            }
+        }
+        let singular = device.tensor([2, 2, 2], [1.0, 0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 4.0]).unwrap();
+        let error = solver.inverse(singular).unwrap().await_result().unwrap_err().error;
+        assert!(matches!(error, Error::Singular { position: 2, .. }), "{error}");
+        // A NaN is no reason to hang.
+        drop(solver.inverse(device.full_tensor([3, 3], f64::NAN).unwrap()).unwrap().await_result());
+        let none = solver.inverse(device.uninit_tensor::<f64>([0, 3, 3]).unwrap()).unwrap().await_result().unwrap();
+        assert!(none.matrix.is_empty());
     }
 }
 
@@ -174,10 +195,10 @@ fn cholesky_reads_and_writes_its_triangle_alone() {
                     let all = (0..count).map(|_| Dense::positive::<T>(&mut rng, n).rounded::<T>()).collect();
                     let laid = Laid::new(all, gap);
                     let a = laid.upload_part::<T>(&device, counts);
-                    let l = solver.cholesky(uplo, laid.shape, a).unwrap().await_result().unwrap();
+                    let l = solver.cholesky(uplo, a).unwrap().await_result().unwrap();
                     let b = Dense::random::<T>(&mut rng, n, 3);
                     let b = Laid::new(vec![b; count], gap);
-                    let x = l.solve(&solver, b.shape, b.upload::<T>(&device)).unwrap().await_result().unwrap();
+                    let x = l.solve(&solver, b.upload::<T>(&device)).unwrap().await_result().unwrap();
                     let x = b.read(&device, &x);
                     let factors = laid.read(&device, l.factor());
                     let dets = l.det(&solver).unwrap().await_result().unwrap();
@@ -221,7 +242,7 @@ fn what_is_not_positive_definite_is_told_with_the_order_of_its_minor() {
                         (same, _) => f64::from(same),
                     });
                     let laid = Laid::one(&a, 1);
-                    let answer = device.solver().cholesky(uplo, laid.shape, laid.upload::<T>(&device)).unwrap();
+                    let answer = device.solver().cholesky(uplo, laid.upload::<T>(&device)).unwrap();
                     let rejected = answer.await_result().unwrap_err();
                     let Error::NotPositiveDefinite { order, .. } = rejected.error else { panic!("{rejected}") };
                     assert!(value.is_nan() || order == bad as u64 + 1, "{order} for {bad}");
@@ -243,25 +264,25 @@ fn qr_gives_an_orthogonal_factor_and_the_matrix_back() {
                 let laid = batch::<T>(&mut rng, shape, gap);
                 let (m, n) = shape;
                 let k = m.min(n);
-                let qr = solver.qr(laid.shape, laid.upload::<T>(&device)).unwrap().await_result().unwrap();
+                let qr = solver.qr(laid.upload::<T>(&device)).unwrap().await_result().unwrap();
                 let factors = laid.read(&device, qr.factors());
-                let q = down(&device, &qr.q(&solver).unwrap().await_result().unwrap());
+                let q = dense(&device, &qr.q(&solver).unwrap().await_result().unwrap());
                 let eye = Laid::new(vec![Dense::identity(m); laid.all.len()], gap);
                 let whole = |side, trans| {
                     let c = eye.upload::<T>(&device);
-                    eye.read(&device, &qr.apply(&solver, side, trans, eye.shape, c).unwrap().await_result().unwrap())
+                    eye.read(&device, &qr.apply(&solver, side, trans, c).unwrap().await_result().unwrap())
                 };
                 let all = [Side::Left, Side::Right].map(|s| (whole(s, Transpose::No), whole(s, Transpose::Conjugate)));
                 for (i, (a, f)) in laid.all.iter().zip(&factors).enumerate() {
-                    let thin = Dense::new(m, k, |r, c| q[i * m * k + r + c * m].to_c());
+                    let thin = &q[i];
                     let r = Dense::new(k, n, |r, c| if r <= c { f.at(r, c) } else { 0.0.into() });
-                    assert_ratio(orthogonality::<T>(&thin), &(shape, T::DTYPE));
+                    assert_ratio(orthogonality::<T>(thin), &(shape, T::DTYPE));
                     assert_ratio(difference::<T>(a, &thin.times(&r)), &(shape, T::DTYPE));
                     for (plain, adjoint) in &all {
                         assert_ratio(orthogonality::<T>(&plain[i]), &(shape, T::DTYPE));
                         let near = |x: &Dense, y: &Dense| x.minus(y).norm() < 100.0 * T::EPS * m as f64;
                         assert!(m == 0 || near(&plain[i].adjoint(), &adjoint[i]), "an adjoint: {shape:?}");
-                        assert!(m == 0 || near(&plain[i].part(m, k), &thin), "ormqr and orgqr: {shape:?}");
+                        assert!(m == 0 || near(&plain[i].part(m, k), thin), "ormqr and orgqr: {shape:?}");
                     }
                 }
             }
@@ -279,12 +300,11 @@ fn least_squares_leave_a_residual_that_is_orthogonal_to_the_columns() {
             for (m, n, nrhs, gap) in
                 [(5, 5, 1, 0), (9, 4, 2, 1), (70, 33, 1, 0), (4, 9, 2, 1), (33, 70, 3, 0), (3, 0, 1, 0)]
             {
-                let (a, b) = (Dense::random::<T>(&mut rng, m, n), Dense::random::<T>(&mut rng, m.max(n), nrhs));
+                let (a, b) = (Dense::random::<T>(&mut rng, m, n), Dense::random::<T>(&mut rng, m, nrhs));
                 let (of_a, of_b) = (Laid::one(&a, gap), Laid::one(&b, gap));
                 let (one, two) = (of_a.upload::<T>(&device), of_b.upload::<T>(&device));
-                let solved = solver.solve(Structure::General, of_a.shape, one, of_b.shape, two).unwrap();
-                let x = of_b.read(&device, &solved.await_result().unwrap().x)[0].part(n, nrhs);
-                let b = b.part(m, nrhs);
+                let solved = solver.solve(Structure::General, one, two).unwrap();
+                let x = dense(&device, &solved.await_result().unwrap().x).remove(0);
                 let rest = b.minus(&a.times(&x));
                 let scale = (a.norm() * x.norm() + b.norm()) * T::EPS * m.max(n) as f64;
                 if m <= n {
@@ -296,14 +316,10 @@ fn least_squares_leave_a_residual_that_is_orthogonal_to_the_columns() {
                 if m < n {
                     // The least solution is a combination of the rows: orthogonal to what A does not see.
                     let h = Laid::one(&a.adjoint(), 0);
-                    let qr = solver.qr(h.shape, h.upload::<T>(&device)).unwrap().await_result().unwrap();
+                    let qr = solver.qr(h.upload::<T>(&device)).unwrap().await_result().unwrap();
                     let of_x = Laid::one(&x, 0);
                     let how = (Side::Left, Transpose::Conjugate);
-                    let y = qr
-                        .apply(&solver, how.0, how.1, of_x.shape, of_x.upload::<T>(&device))
-                        .unwrap()
-                        .await_result()
-                        .unwrap();
+                    let y = qr.apply(&solver, how.0, how.1, of_x.upload::<T>(&device)).unwrap().await_result().unwrap();
                     let y = &of_x.read(&device, &y)[0];
                     let outside = Dense::new(n - m, nrhs, |i, j| y.at(i + m, j)).norm();
                     assert!(outside < 100.0 * T::EPS * n as f64 * x.norm(), "{outside} of {}", x.norm());
@@ -330,7 +346,7 @@ fn one_call_solves_by_what_it_is_told() {
                 let (a, b) = (Laid::new(all, 2), Laid::new(vec![Dense::random::<T>(&mut rng, n, 3); 2], 1));
                 let solver = device.solver();
                 let (one, two) = (a.upload::<T>(&device), b.upload::<T>(&device));
-                let solved = solver.solve(structure, a.shape, one, b.shape, two).unwrap().await_result().unwrap();
+                let solved = solver.solve(structure, one, two).unwrap().await_result().unwrap();
                 for ((a, b), x) in a.all.iter().zip(&b.all).zip(b.read(&device, &solved.x)) {
                     assert_ratio(residual::<T>(a, &x, b), &(structure, T::DTYPE));
                 }
@@ -352,12 +368,11 @@ fn pivoted_qr_orders_the_diagonal_and_shows_the_rank() {
                 let a =
                     Dense::random::<T>(&mut rng, m, rank).times(&Dense::random::<T>(&mut rng, rank, n)).rounded::<T>();
                 let laid = Laid::one(&a, 1);
-                let qr = solver.qr_pivoted(laid.shape, laid.upload::<T>(&device)).unwrap().await_result().unwrap();
+                let qr = solver.qr_pivoted(laid.upload::<T>(&device)).unwrap().await_result().unwrap();
                 let f = &laid.read(&device, qr.factors())[0];
                 let columns = down(&device, qr.columns().expect("columns"));
-                let q = down(&device, &qr.q(&solver).unwrap().await_result().unwrap());
+                let thin = dense(&device, &qr.q(&solver).unwrap().await_result().unwrap()).remove(0);
                 let k = m.min(n);
-                let thin = Dense::new(m, k, |r, c| q[r + c * m].to_c());
                 let r = Dense::new(k, n, |r, c| if r <= c { f.at(r, c) } else { 0.0.into() });
                 let swapped = Dense::new(m, n, |i, j| a.at(i, columns[j] as usize - 1));
                 assert_ratio(orthogonality::<T>(&thin), &(m, n, rank));
@@ -399,7 +414,7 @@ fn triangular_inverses_leave_the_other_triangle() {
                     let laid = Laid::one(&a, 1);
                     let counts = |i: usize, j: usize| inside(i, j) || (i == j && diag == Diag::NonUnit);
                     let solver = device.solver();
-                    let pending = solver.trtri(uplo, diag, laid.shape, laid.upload_part::<T>(&device, counts)).unwrap();
+                    let pending = solver.trtri(uplo, diag, laid.upload_part::<T>(&device, counts)).unwrap();
                     let c = &laid.read(&device, &pending.await_result().unwrap().matrix)[0];
                     assert!(
                         (0..n * n).all(|at| counts(at % n, at / n) || c.x[at].re.is_nan()),
@@ -413,9 +428,8 @@ fn triangular_inverses_leave_the_other_triangle() {
                     assert!(a.times(&c).minus(&Dense::identity(n)).norm() <= super::check::RATIO * scale, "n = {n}");
                 }
             }
-            let zero = up(&device, vec![T::real(1.0), T::real(0.0), T::real(0.0), T::real(0.0)]);
-            let shape = Matrix::square(2);
-            let answer = device.solver().trtri(Uplo::Lower, Diag::NonUnit, shape, zero).unwrap().await_result();
+            let zero = device.tensor([2, 2], [1.0, 0.0, 0.0, 0.0].map(T::real)).unwrap();
+            let answer = device.solver().trtri(Uplo::Lower, Diag::NonUnit, zero).unwrap().await_result();
             assert!(matches!(answer.unwrap_err().error, Error::Singular { position: 2, .. }));
         }
     }
@@ -435,7 +449,7 @@ fn many_small_matrices_are_factored_as_one_is() {
                     let all: Vec<Dense> = (0..6).map(|_| Dense::positive::<T>(&mut rng, n).rounded::<T>()).collect();
                     let laid = Laid::new(all, gap);
                     let a = laid.upload_part::<T>(&device, counts);
-                    let l = solver.cholesky(uplo, laid.shape, a).unwrap().await_result().unwrap();
+                    let l = solver.cholesky(uplo, a).unwrap().await_result().unwrap();
                     for (a, f) in laid.all.iter().zip(laid.read(&device, l.factor())) {
                         let triangle = Dense::new(n, n, |i, j| if counts(i, j) { f.at(i, j) } else { 0.0.into() });
                         assert!(

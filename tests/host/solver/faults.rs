@@ -1,35 +1,35 @@
 //! What fails in the middle of a program of factorizations is an error of the call, loses no memory, and the next one is right.
 
 use crate::common::{assert_back_at, down, host, up};
-use windlass::solver::{Eigenvectors, EighSpec, Jacobi, Matrix, Norm, Refine, Structure, SvdMethod, Symmetry, Vectors};
+use windlass::solver::{Eigenvectors, EighSpec, Jacobi, Lowest, Norm, Structure, SvdMethod, Symmetry, Vectors};
+use windlass::tensor::Layout;
 use windlass::{Device, Error, FaultPlan, Transpose, Uplo};
 
 const A: [f64; 9] = [4.0, 1.0, 0.5, 1.0, 5.0, 2.0, 0.5, 2.0, 6.0];
 
 /// Some of everything, of which each step reads the one before.
 fn program(device: &Device) -> windlass::Result<Vec<f64>> {
-    let (solver, shape, column) = (device.solver(), Matrix::square(3), Matrix::new(3, 1));
-    let a = || device.upload(A).map(|a| a.into_output());
-    let b = device.upload([1.0, 2.0, 3.0])?.into_output();
-    let lu = solver.lu(shape, a()?)?.await_result()?;
-    let x = lu.solve(&solver, Transpose::No, column, b)?.await_result()?;
+    let (solver, a) = (device.solver(), || device.tensor([3, 3], A)); // symmetric
+    let a = || a()?.with_layout(Layout::column_major([3, 3])?).map_err(Error::from);
+    let b = device.tensor([3], [1.0, 2.0, 3.0])?;
+    let lu = solver.lu(a()?)?.await_result()?;
+    let x = lu.solve(&solver, Transpose::No, b)?.await_result()?;
     let mut numbers = vec![lu.det(&solver)?.await_result()?[0].value().re];
-    let cholesky = solver.cholesky(Uplo::Lower, shape, a()?)?.await_result()?;
-    let x = cholesky.solve(&solver, column, x)?.await_result()?;
-    let ldl = solver.ldl(Uplo::Upper, Symmetry::Symmetric, shape, a()?)?.await_result()?;
-    let x = ldl.solve(&solver, column, x)?.await_result()?;
-    let qr = solver.qr(shape, a()?)?.await_result()?;
-    let x = qr.solve(&solver, column, x)?.await_result()?.x;
-    let x = solver.solve(Structure::General, shape, a()?, column, x)?.await_result()?.x;
-    let room = device.uninit(3)?;
-    let x = solver.solve_refined(Refine::new(shape, column).x(column), &a()?, &x, room)?.await_result()?.x;
-    let svd = solver.svd_by(SvdMethod::Jacobi(Jacobi::new()), Vectors::Thin, shape, a()?)?.await_result()?;
-    let eigh = solver.eigh(EighSpec::new(Uplo::Lower, shape), a()?)?.await_result()?;
-    let eig = solver.eig(Eigenvectors::None, shape, a()?)?.await_result()?;
-    numbers.push(solver.norm(Norm::Nuclear, shape, a()?)?.await_result()?[0]);
+    let cholesky = solver.cholesky(Uplo::Lower, a()?)?.await_result()?;
+    let x = cholesky.solve(&solver, x)?.await_result()?;
+    let ldl = solver.ldl(Uplo::Upper, Symmetry::Symmetric, a()?)?.await_result()?;
+    let x = ldl.solve(&solver, x)?.await_result()?;
+    let qr = solver.qr(&a()?)?.await_result()?;
+    let x = qr.solve(&solver, x)?.await_result()?.x;
+    let x = solver.solve(Structure::General, a()?, x)?.await_result()?.x;
+    let x = solver.solve_refined(Lowest::Single, &a()?, &x)?.await_result()?.x;
+    let svd = solver.svd_by(SvdMethod::Jacobi(Jacobi::new()), Vectors::Thin, a()?)?.await_result()?;
+    let eigh = solver.eigh(EighSpec::new(Uplo::Lower), a()?)?.await_result()?;
+    let eig = solver.eig(Eigenvectors::None, a()?)?.await_result()?;
+    numbers.push(solver.norm(Norm::Nuclear, a()?)?.await_result()?[0]);
     let inverse = lu.inverse(&solver)?.await_result()?;
-    for buffer in [&svd.values, &eigh.values, &inverse.matrix, &x] {
-        numbers.extend(device.download(buffer)?.await_result()?);
+    for tensor in [&svd.values, &eigh.values, &inverse.matrix, &x] {
+        numbers.extend(device.download(tensor)?.await_result()?);
     }
     numbers.extend(device.download(&eig.values)?.await_result()?.iter().map(|w| w.re));
     Ok(numbers)

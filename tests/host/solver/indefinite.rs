@@ -32,7 +32,7 @@ fn indefinite_systems_are_solved_from_one_triangle() {
                         let counts = |i: usize, j: usize| if uplo == Uplo::Lower { i >= j } else { i <= j };
                         let all = (0..=gap).map(|_| symmetric::<T>(&mut rng, n, symmetry)).collect();
                         let a = Laid::new(all, gap);
-                        let pending = solver.ldl(uplo, symmetry, a.shape, a.upload_part::<T>(&device, counts)).unwrap();
+                        let pending = solver.ldl(uplo, symmetry, a.upload_part::<T>(&device, counts)).unwrap();
                         let ldl = match pending.await_result() {
                             Ok(ldl) => ldl,
                             Err(rejected) if matches!(rejected.error, Error::Unsupported { .. }) => continue,
@@ -41,13 +41,13 @@ fn indefinite_systems_are_solved_from_one_triangle() {
                         let factors = a.read(&device, ldl.factors());
                         assert!((0..n * n).all(|at| counts(at % n, at / n) || factors[0].x[at].re.is_nan()));
                         let b = Laid::new(vec![Dense::random::<T>(&mut rng, n, 2); gap + 1], gap);
-                        let x = ldl.solve(&solver, b.shape, b.upload::<T>(&device)).unwrap().await_result().unwrap();
+                        let x = ldl.solve(&solver, b.upload::<T>(&device)).unwrap().await_result().unwrap();
                         let structure = match symmetry {
                             Symmetry::Symmetric => Structure::Symmetric(uplo),
                             Symmetry::Hermitian => Structure::Hermitian(uplo),
                         };
                         let (one, two) = (a.upload_part::<T>(&device, counts), b.upload::<T>(&device));
-                        let solved = solver.solve(structure, a.shape, one, b.shape, two).unwrap();
+                        let solved = solver.solve(structure, one, two).unwrap();
                         let at_once = b.read(&device, &solved.await_result().unwrap().x);
                         let in_two = b.read(&device, &x);
                         // cuSOLVER does not promise the same bits of its factorization each time.
@@ -75,12 +75,12 @@ fn pivots_are_those_of_lapack() {
         let laid = Laid::one(&a, 0);
         let solver = device.solver();
         let up = || laid.upload::<f64>(&device);
-        let ldl = solver.ldl(Uplo::Lower, Symmetry::Symmetric, laid.shape, up()).unwrap().await_result().unwrap();
+        let ldl = solver.ldl(Uplo::Lower, Symmetry::Symmetric, up()).unwrap().await_result().unwrap();
         assert_eq!(down(&device, ldl.pivots()), [-3, -3, 3]);
-        let ldl = solver.ldl(Uplo::Upper, Symmetry::Symmetric, laid.shape, up()).unwrap().await_result().unwrap();
+        let ldl = solver.ldl(Uplo::Upper, Symmetry::Symmetric, up()).unwrap().await_result().unwrap();
         assert_eq!(down(&device, ldl.pivots()), [1, -1, -1]);
         let zero = Laid::one(&Dense::real(2, 2, |i, j| if (i, j) == (0, 0) { 1.0 } else { 0.0 }), 0);
-        let pending = solver.ldl(Uplo::Lower, Symmetry::Symmetric, zero.shape, zero.upload::<f64>(&device)).unwrap();
+        let pending = solver.ldl(Uplo::Lower, Symmetry::Symmetric, zero.upload::<f64>(&device)).unwrap();
         let rejected = pending.await_result().unwrap_err();
         assert!(matches!(rejected.error, Error::Singular { position: 2, .. }), "{rejected}");
         assert!(rejected.back.is_some());

@@ -5,7 +5,7 @@ use super::check::{
 };
 use super::special::zoo;
 use crate::common::{Rng, devices};
-use windlass::solver::{EighMethod, EighSpec, Jacobi, Matrix, Randomized, Svd, SvdMethod, Vectors};
+use windlass::solver::{EighMethod, EighSpec, Jacobi, Randomized, Svd, SvdMethod, Vectors};
 use windlass::{Device, Error, Uplo};
 
 const METHODS: [SvdMethod; 2] = [SvdMethod::Jacobi(Jacobi::new()), SvdMethod::Polar];
@@ -13,7 +13,7 @@ const METHODS: [SvdMethod; 2] = [SvdMethod::Jacobi(Jacobi::new()), SvdMethod::Po
 /// The decomposition, unless the library has no such method.
 fn decomposed<T: Number>(device: &Device, method: SvdMethod, vectors: Vectors, laid: &Laid) -> Option<Svd<T>> {
     let a = laid.upload::<T>(device);
-    match device.solver().svd_by(method, vectors, laid.shape, a).unwrap().await_result() {
+    match device.solver().svd_by(method, vectors, a).unwrap().await_result() {
         Ok(svd) => Some(svd),
         Err(rejected) if matches!(rejected.error, Error::Unsupported { .. }) => None,
         Err(rejected) => panic!("{method:?}: {rejected}"),
@@ -42,8 +42,8 @@ fn rotations_and_polar_factors_give_the_matrix_back() {
                 for vectors in [Vectors::Thin, Vectors::Full] {
                     let Some(svd) = decomposed::<T>(&device, method, vectors, &laid) else { continue };
                     let (s, size) = (reals::<T>(&device, &svd.values), m.min(n));
-                    let u = dense::<T>(&device, svd.u_matrix(), svd.u.as_ref().unwrap());
-                    let vh = dense::<T>(&device, svd.vh_matrix(), svd.vh.as_ref().unwrap());
+                    let u = dense::<T>(&device, svd.u.as_ref().unwrap());
+                    let vh = dense::<T>(&device, svd.vh.as_ref().unwrap());
                     for (k, a) in laid.all.iter().enumerate() {
                         let s = &s[k * size..(k + 1) * size];
                         assert!(descends(s), "{what:?}: {s:?}");
@@ -86,8 +86,8 @@ fn hard_matrices_have_their_singular_values_by_every_method() {
                 let laid = Laid::one(&a, 0);
                 let Some(svd) = decomposed::<T>(&device, method, Vectors::Thin, &laid) else { continue };
                 let s = reals::<T>(&device, &svd.values);
-                let u = &dense::<T>(&device, svd.u_matrix(), svd.u.as_ref().unwrap())[0];
-                let vh = &dense::<T>(&device, svd.vh_matrix(), svd.vh.as_ref().unwrap())[0];
+                let u = &dense::<T>(&device, svd.u.as_ref().unwrap())[0];
+                let vh = &dense::<T>(&device, svd.vh.as_ref().unwrap())[0];
                 if !descends(&s) {
                     wrong.push(format!("{what:?}: {s:?}"));
                 }
@@ -128,8 +128,8 @@ fn the_default_is_accurate_for_matrices_of_any_condition() {
                 let (laid, what) = (Laid::one(a, 2), (name, vectors, T::DTYPE));
                 let svd = decomposed::<T>(&device, SvdMethod::default(), vectors, &laid).unwrap();
                 let s = reals::<T>(&device, &svd.values);
-                let u = &dense::<T>(&device, svd.u_matrix(), svd.u.as_ref().unwrap())[0];
-                let vh = &dense::<T>(&device, svd.vh_matrix(), svd.vh.as_ref().unwrap())[0];
+                let u = &dense::<T>(&device, svd.u.as_ref().unwrap())[0];
+                let vh = &dense::<T>(&device, svd.vh.as_ref().unwrap())[0];
                 let back = u.times(&diagonal(u.n, vh.m, &s)).times(vh);
                 let ratios = [difference::<T>(a, &back), orthogonality::<T>(u), orthogonality::<T>(&vh.adjoint())];
                 if !descends(&s) || !ratios.iter().all(|ratio| *ratio < super::check::RATIO) {
@@ -169,7 +169,7 @@ fn too_few_sweeps_are_a_verdict_and_loose_tolerances_need_fewer() {
         let solver = device.solver();
         let run = |jacobi| {
             let a = laid.upload::<f64>(&device);
-            solver.svd_by(SvdMethod::Jacobi(jacobi), Vectors::Thin, laid.shape, a).unwrap()
+            solver.svd_by(SvdMethod::Jacobi(jacobi), Vectors::Thin, a).unwrap()
         };
         let rejected = run(Jacobi::new().sweeps(1)).await_result().unwrap_err();
         assert!(matches!(rejected.error, Error::NotConverged { .. }), "{rejected}");
@@ -178,7 +178,7 @@ fn too_few_sweeps_are_a_verdict_and_loose_tolerances_need_fewer() {
         let (tight, loose) = (sure(Jacobi::new()), sure(Jacobi::new().tolerance(1e-3)));
         assert!(loose.sweeps() <= tight.sweeps(), "{:?} and {:?}", loose.sweeps(), tight.sweeps());
 
-        let spec = |jacobi| EighSpec::new(Uplo::Lower, laid.shape).method(EighMethod::Jacobi(jacobi));
+        let spec = |jacobi| EighSpec::new(Uplo::Lower).method(EighMethod::Jacobi(jacobi));
         let run = |jacobi| solver.eigh(spec(jacobi), laid.upload::<f64>(&device)).unwrap();
         let rejected = run(Jacobi::new().sweeps(1)).await_result().unwrap_err();
         assert!(matches!(rejected.error, Error::NotConverged { .. }), "{rejected}");
@@ -200,7 +200,7 @@ fn rotations_diagonalize_symmetric_matrices_alone_and_in_batches() {
                         Dense::new(n, n, |i, j| (a.at(i, j) + a.at(j, i).conj()) / 2.0).rounded::<T>()
                     };
                     let laid = Laid::new((0..count).map(|_| hermitian(&mut rng)).collect(), gap);
-                    let spec = EighSpec::new(uplo, laid.shape).method(EighMethod::Jacobi(Jacobi::new()));
+                    let spec = EighSpec::new(uplo).method(EighMethod::Jacobi(Jacobi::new()));
                     let run = |spec| {
                         solver.eigh(spec, laid.upload_part::<T>(&device, counts)).unwrap().await_result().unwrap()
                     };
@@ -264,8 +264,8 @@ fn random_projections_find_the_largest_values_and_their_vectors() {
                     // 13 projections: what is left is 2^-13 of it, and that to the power of the iterations.
                     assert!((s - want).abs() <= 1e-9 + 100.0 * T::EPS, "{what:?}: {s} for {want}");
                 }
-                let u = &dense::<T>(&device, svd.u_matrix(), svd.u.as_ref().unwrap())[1];
-                let vh = &dense::<T>(&device, svd.vh_matrix(), svd.vh.as_ref().unwrap())[1];
+                let u = &dense::<T>(&device, svd.u.as_ref().unwrap())[1];
+                let vh = &dense::<T>(&device, svd.vh.as_ref().unwrap())[1];
                 assert_eq!((u.n, vh.m), (rank, rank));
                 assert_ratio(orthogonality::<T>(u), &what);
                 assert_ratio(orthogonality::<T>(&vh.adjoint()), &what);
@@ -290,13 +290,13 @@ fn numbers_that_are_none_end_in_a_verdict_by_every_method() {
             let laid = Laid::one(&a, 0);
             let a = Dense::real(130, 130, |i, j| if (i, j) == (2, 1) { bad } else { (i % 7 + j) as f64 });
             let many = Laid::one(&a, 0);
-            let pending = solver.svd(Vectors::Thin, many.shape, many.upload::<f64>(&device)).unwrap();
+            let pending = solver.svd(Vectors::Thin, many.upload::<f64>(&device)).unwrap();
             match pending.await_result() {
                 Ok(svd) => assert!(reals::<f64>(&device, &svd.values).iter().any(|s| !s.is_finite())),
                 Err(rejected) => assert!(rejected.back.is_some(), "{rejected}"),
             }
             for method in [METHODS[0], METHODS[1], SvdMethod::Randomized(Randomized::new(1).oversampling(1))] {
-                let pending = solver.svd_by(method, Vectors::Thin, laid.shape, laid.upload::<f64>(&device)).unwrap();
+                let pending = solver.svd_by(method, Vectors::Thin, laid.upload::<f64>(&device)).unwrap();
                 // The library's own methods may call such numbers values.
                 match pending.await_result() {
                     Ok(svd) => assert!(reals::<f64>(&device, &svd.values).iter().any(|s| !s.is_finite())),
@@ -313,9 +313,9 @@ fn numbers_that_are_none_end_in_a_verdict_by_every_method() {
 #[test]
 fn options_that_make_no_sense_are_refused() {
     for device in devices() {
-        let (solver, shape) = (device.solver(), Matrix::new(3, 2));
+        let solver = device.solver();
         let refused = |method, vectors| {
-            let rejected = solver.svd_by(method, vectors, shape, device.uninit::<f64>(6).unwrap()).unwrap_err();
+            let rejected = solver.svd_by(method, vectors, device.uninit_tensor::<f64>([3, 2]).unwrap()).unwrap_err();
             assert!(rejected.back.is_some());
             match rejected.error {
                 Error::InvalidArgument { argument, .. } => argument.to_string(),
@@ -329,9 +329,9 @@ fn options_that_make_no_sense_are_refused() {
         assert_eq!(refused(SvdMethod::Randomized(Randomized::new(0)), Vectors::Thin), "rank");
         assert_eq!(refused(SvdMethod::Randomized(Randomized::new(3)), Vectors::Thin), "rank");
         assert_eq!(refused(SvdMethod::Randomized(Randomized::new(1)), Vectors::Full), "vectors");
-        let spec = EighSpec::new(Uplo::Lower, Matrix::square(2)).method(EighMethod::Jacobi(Jacobi::new()));
-        let rejected =
-            solver.eigh(spec.range(windlass::solver::Range::Indices(0, 1)), device.uninit::<f64>(4).unwrap());
+        let spec = EighSpec::new(Uplo::Lower).method(EighMethod::Jacobi(Jacobi::new()));
+        let rejected = solver
+            .eigh(spec.range(windlass::solver::Range::Indices(0, 1)), device.uninit_tensor::<f64>([2, 2]).unwrap());
         assert!(format!("{}", rejected.unwrap_err().error).contains("computes all eigenvalues"));
     }
 }

@@ -1,11 +1,10 @@
 //! The linear regressions of NIST's Statistical Reference Datasets: Longley, Filip, and Wampler 1 to 5 (whose observations are
 //! computed from their formula), with their certified coefficients.
 
-use super::check::Dense;
-use super::check::Laid;
+use super::check::{Dense, Laid, dense};
 use crate::common::{devices, down};
+use windlass::Device;
 use windlass::solver::{Structure, Vectors};
-use windlass::{Device, DeviceBuffer};
 
 #[path = "../../../examples/regression/data.rs"]
 mod data;
@@ -24,28 +23,23 @@ fn cases() -> Vec<Case> {
     data::all().into_iter().map(case).collect()
 }
 
-fn column(device: &Device, y: &[f64]) -> DeviceBuffer<f64> {
-    crate::common::up(device, y.to_vec())
-}
-
 /// By QR.
 fn by_qr(device: &Device, case: &Case) -> Vec<f64> {
     let of_a = Laid::one(&case.a, 0);
-    let of_b = windlass::solver::Matrix::new(case.a.m, 1);
-    let (a, b) = (of_a.upload::<f64>(device), column(device, &case.of.y));
-    let solved = device.solver().solve(Structure::General, of_a.shape, a, of_b, b).unwrap().await_result().unwrap();
-    down(device, &solved.x)[..case.a.n].to_vec()
+    let (a, b) = (of_a.upload::<f64>(device), crate::common::up(device, case.of.y.to_vec()));
+    let solved = device.solver().solve(Structure::General, a, b).unwrap().await_result().unwrap();
+    down(device, &solved.x)
 }
 
 /// By singular values: `V * diag(1 / s) * U^T * y`.
 fn by_svd(device: &Device, case: &Case) -> Vec<f64> {
     let (m, n, of_a) = (case.a.m, case.a.n, Laid::one(&case.a, 0));
     let a = of_a.upload::<f64>(device);
-    let svd = device.solver().svd(Vectors::Thin, of_a.shape, a).unwrap().await_result().unwrap();
-    let (s, u) = (down(device, &svd.values), down(device, svd.u.as_ref().unwrap()));
-    let vh = down(device, svd.vh.as_ref().unwrap());
-    let c: Vec<f64> = (0..n).map(|k| (0..m).map(|i| u[i + k * m] * case.of.y[i]).sum::<f64>() / s[k]).collect();
-    (0..n).map(|j| (0..n).map(|k| vh[k + j * n] * c[k]).sum()).collect()
+    let svd = device.solver().svd(Vectors::Thin, a).unwrap().await_result().unwrap();
+    let (s, u) = (down(device, &svd.values), dense(device, svd.u.as_ref().unwrap()).remove(0));
+    let vh = dense(device, svd.vh.as_ref().unwrap()).remove(0);
+    let c: Vec<f64> = (0..n).map(|k| (0..m).map(|i| u.at(i, k).re * case.of.y[i]).sum::<f64>() / s[k]).collect();
+    (0..n).map(|j| (0..n).map(|k| vh.at(k, j).re * c[k]).sum()).collect()
 }
 
 #[test]

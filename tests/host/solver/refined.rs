@@ -1,9 +1,9 @@
 //! Solutions by factors of a lower precision, refined.
 
-use super::check::{Dense, Laid, Number, assert_ratio, residual};
+use super::check::{Dense, Laid, Number, assert_ratio, dense, residual};
 use crate::common::{Rng, devices, is_host};
 use windlass::Device;
-use windlass::solver::{Lowest, Refine, Refined, WideElement};
+use windlass::solver::{Lowest, Refined, WideElement};
 
 #[test]
 fn half_the_precision_is_refined_to_the_whole_or_given_up() {
@@ -17,20 +17,16 @@ fn half_the_precision_is_refined_to_the_whole_or_given_up() {
                 let a = Dense::positive::<T>(&mut rng, n);
                 let a = Dense::new(n, n, |i, j| a.at(i, j) * scale);
                 let b = Dense::random::<T>(&mut rng, n, 3);
-                let (of_a, of_b, of_x) = (Laid::one(&a, 1), Laid::one(&b, 2), Laid::one(&b, 0));
+                let (of_a, of_b) = (Laid::one(&a, 1), Laid::one(&b, 2));
                 let (one, two) = (of_a.upload::<T>(&device), of_b.upload::<T>(&device));
-                let room = device.uninit(of_x.shape.len().unwrap()).unwrap();
-                let pending =
-                    solver.solve_refined(Refine::new(of_a.shape, of_b.shape).x(of_x.shape), &one, &two, room).unwrap();
-                let refined = pending.await_result().unwrap();
+                let refined = solver.solve_refined(Lowest::Single, &one, &two).unwrap().await_result().unwrap();
                 assert_eq!(refined.rounds.is_some(), expected, "{name}: {:?}", refined.rounds);
-                assert_ratio(residual::<T>(&a, &of_x.read(&device, &refined.x)[0], &b), &name);
+                assert_ratio(residual::<T>(&a, &dense(&device, &refined.x)[0], &b), &name);
                 assert_eq!((&of_a.read(&device, &one)[0], &of_b.read(&device, &two)[0]), (&a, &b), "they stay");
             }
             let singular = Laid::one(&Dense::real(2, 2, |_, _| 1.0), 0);
             let (a, b) = (singular.upload::<T>(&device), singular.upload::<T>(&device));
-            let (shape, room) = (singular.shape, device.uninit(4).unwrap());
-            let pending = solver.solve_refined(Refine::new(shape, shape).x(shape), &a, &b, room).unwrap();
+            let pending = solver.solve_refined(Lowest::Single, &a, &b).unwrap();
             let rejected = pending.await_result().unwrap_err();
             assert!(matches!(rejected.error, windlass::Error::Singular { position: 2, .. }), "{rejected}");
         }
@@ -46,17 +42,11 @@ fn orthogonal<T: Number>(a: &Dense, x: &Dense, b: &Dense) -> f64 {
 }
 
 fn refined<T: Number + WideElement>(device: &Device, lowest: Lowest, a: &Dense, b: &Dense) -> (Refined<T>, Dense) {
-    let x = Dense::real(a.n, b.n, |_, _| 0.0);
-    let (of_a, of_b, of_x) = (Laid::one(a, 1), Laid::one(b, 2), Laid::one(&x, 0));
+    let (of_a, of_b) = (Laid::one(a, 1), Laid::one(b, 2));
     let (one, two) = (of_a.upload::<T>(device), of_b.upload::<T>(device));
-    let room = device.uninit(of_x.shape.len().unwrap()).unwrap();
-    let solver = device.solver();
-    let pending = solver
-        .solve_refined(Refine::new(of_a.shape, of_b.shape).x(of_x.shape).lowest(lowest), &one, &two, room)
-        .unwrap();
-    let refined = pending.await_result().unwrap();
+    let refined = device.solver().solve_refined(lowest, &one, &two).unwrap().await_result().unwrap();
     assert_eq!((&of_a.read(device, &one)[0], &of_b.read(device, &two)[0]), (a, b), "they stay");
-    let x = of_x.read(device, &refined.x)[0].clone();
+    let x = dense(device, &refined.x).remove(0);
     (refined, x)
 }
 
@@ -108,8 +98,8 @@ fn the_refined_least_squares_are_those_of_the_whole_precision() {
         let (of_a, of_b, solver) = (Laid::one(&a, 0), Laid::one(&b, 0), device.solver());
         let (one, two) = (of_a.upload::<f64>(&device), of_b.upload::<f64>(&device));
         let general = windlass::solver::Structure::General;
-        let solved = solver.solve(general, of_a.shape, one, of_b.shape, two).unwrap().await_result().unwrap();
-        let whole = of_b.read(&device, &solved.x)[0].part(n, 1);
+        let solved = solver.solve(general, one, two).unwrap().await_result().unwrap();
+        let whole = dense(&device, &solved.x).remove(0);
         let apart = x.minus(&whole).norm() / whole.norm();
         assert!(apart < 1e-11, "{apart}: {x:?} and {whole:?}");
     }
@@ -136,12 +126,29 @@ fn lower_precisions_refine_as_well_or_are_refused_with_a_reason() {
 fn what_cannot_be_refined_is_refused() {
     for device in devices() {
         let solver = device.solver();
-        let x = |len| crate::common::up(&device, vec![1.0f64; len]);
-        let m = windlass::solver::Matrix::new;
-        let (a, b) = (x(6), x(4));
-        let answer = solver.solve_refined(Refine::new(m(2, 3), m(2, 1)), &a, &b, x(3));
-        assert!(format!("{}", answer.unwrap_err().error).contains("at least as many rows as columns"));
-        let answer = solver.solve_refined(Refine::new(m(3, 2), m(3, 1)).x(m(3, 1)), &a, &b, x(3));
-        assert!(format!("{}", answer.unwrap_err().error).contains("needs 2"));
+        let x = |extents: &[usize]| device.full_tensor(extents, 1.0f64).unwrap();
+        let says =
+            |a: &[usize], b: &[usize]| solver.solve_refined(Lowest::Single, &x(a), &x(b)).unwrap_err().to_string();
+        assert!(says(&[2, 3], &[2, 1]).contains("at least as many rows as columns"));
+        assert!(says(&[3, 2], &[2, 1]).contains("`b`: [2, 1], but a is [3, 2]"));
+        assert!(says(&[4, 2, 2], &[4, 2, 1]).contains("only one is refined"));
+        assert!(says(&[4, 2, 2], &[2]).contains("[2], but a is [4, 2, 2]"));
+        assert!(says(&[3], &[3]).contains("less than two axes"));
+    }
+}
+
+/// What is not contiguous is copied, a vector stays one.
+#[test]
+fn systems_in_any_layout_are_refined() {
+    for device in devices() {
+        let a = device.tensor([2, 2], [3.0, 1.0, 2.0, 7.0]).unwrap();
+        let b = device.tensor([4], [5.0, f64::NAN, 16.0, f64::NAN]).unwrap();
+        let b = b.slice(windlass::tensor::AxisSlice::from(..).step(2)).unwrap();
+        for (a, want) in [(a.view(), [1.0, 2.0]), (a.transpose(), [3.0 / 19.0, 43.0 / 19.0])] {
+            let refined = device.solver().solve_refined(Lowest::Single, a, &b).unwrap().await_result().unwrap();
+            let x = crate::common::down(&device, &refined.x);
+            assert_eq!(refined.x.shape(), [2]);
+            assert!(x.iter().zip(want).all(|(x, want)| (x - want).abs() < 1e-14), "{x:?}");
+        }
     }
 }

@@ -1,83 +1,100 @@
 //! Bad input: a typed error that names the argument, before anything is done, and all buffers back.
 
 use crate::common::{devices, down, up};
-use windlass::solver::{Matrix, Structure};
-use windlass::{Complex, Device, Error, Rejected, Side, Transpose, Uplo};
+use windlass::solver::{Lu, Structure};
+use windlass::tensor::Layout;
+use windlass::{Complex, Device, Error, Rejected, Side, Tensor, Transpose, Uplo};
 
-/// The argument that a refusal names; the buffers must be back.
+/// The argument that a refusal names, and the reason; the tensors must be back.
 #[track_caller]
-fn refused<O, B>(answer: Result<O, Rejected<B>>) -> String {
+fn refused<O, B>(answer: Result<O, Rejected<B>>) -> (String, String) {
     let Err(Rejected { error, back }) = answer else { panic!("it was not refused") };
-    assert!(back.is_some(), "buffers come back with {error}");
+    assert!(back.is_some(), "tensors come back with {error}");
     match error {
-        Error::InvalidArgument { argument, .. } => argument.to_string(),
+        Error::InvalidArgument { argument, reason, .. } => (argument.to_string(), reason),
         other => panic!("{other}"),
     }
 }
 
-fn buffer(device: &Device, len: usize) -> windlass::DeviceBuffer<f64> {
-    up(device, vec![1.0; len])
+fn ones(device: &Device, extents: &[usize]) -> Tensor<f64> {
+    device.full_tensor(extents, 1.0).unwrap()
 }
 
 #[test]
-fn shapes_that_do_not_fit_their_buffers_are_refused() {
+fn shapes_that_are_no_matrices_or_too_large_are_refused() {
     for device in devices() {
-        let (solver, x) = (device.solver(), |len| buffer(&device, len));
-        let huge = usize::MAX / 2;
-        for shape in [
-            Matrix::square(3),
-            Matrix::square(2).ld(1),
-            Matrix::square(2).ld(7),
-            Matrix::square(2).batch(3),
-            Matrix::square(1).batch(3).stride(0),
-            Matrix::square(2).batch(2).stride(2),
-            Matrix::square(huge),
-            Matrix::new(huge, 0),
-            Matrix::new(1, 1).ld(huge),
-            Matrix::new(1, 1).batch(huge),
-            Matrix::new(1, 1).batch(2).stride(huge),
-        ] {
-            assert_eq!(refused(solver.lu(shape, x(8))), "a", "{shape:?}");
-            assert_eq!(refused(solver.cholesky(Uplo::Lower, shape, x(8))), "a", "{shape:?}");
-            assert_eq!(refused(solver.qr(shape, x(8))), "a", "{shape:?}");
-            assert_eq!(
-                refused(solver.solve(Structure::General, shape, x(8), Matrix::new(2, 1), x(2))),
-                "a",
-                "{shape:?}"
-            );
+        let (solver, x) = (device.solver(), |extents: &[usize]| ones(&device, extents));
+        let large = i32::MAX as usize + 1;
+        let one = || up(&device, vec![1.0f64; 1]);
+        let layouts = [
+            Layout::row_major([1]).unwrap(),
+            Layout::new([0usize; 0], [0isize; 0], 0).unwrap(),
+            Layout::new([large, 0], [1, 1], 0).unwrap(),
+            Layout::new([0, large], [1, 1], 0).unwrap(),
+            Layout::new([large, 1, 0], [0, 1, 1], 0).unwrap(),
+        ];
+        for layout in layouts {
+            let a = || one().with_layout(&layout).unwrap();
+            assert_eq!(refused(solver.lu(a())).0, "a", "{layout:?}");
+            assert_eq!(refused(solver.cholesky(Uplo::Lower, &a())).0, "a", "{layout:?}");
+            assert_eq!(refused(solver.qr(a())).0, "a", "{layout:?}");
+            assert_eq!(refused(solver.solve(Structure::General, a(), &x(&[2, 1]))).0, "a", "{layout:?}");
         }
-        assert_eq!(refused(solver.cholesky(Uplo::Upper, Matrix::new(2, 3), x(8))), "a");
-        let short = solver.getrf(Matrix::square(2), x(4), up(&device, vec![0i64; 1]), up(&device, vec![0; 1]));
-        assert_eq!(refused(short), "pivots");
-        let short = solver.getrf(Matrix::square(2).batch(2), x(8), up(&device, vec![0i64; 4]), up(&device, vec![0; 1]));
-        assert_eq!(refused(short), "info");
-        assert_eq!(refused(solver.geqrf(Matrix::square(3), x(9), x(2))), "tau");
+        let (argument, reason) = refused(solver.cholesky(Uplo::Upper, x(&[2, 3])));
+        assert!(argument == "a" && reason.contains("2 x 3"), "{reason}");
+        assert!(solver.inverse(&x(&[2, 3])).unwrap_err().to_string().contains("2 x 3"));
     }
 }
 
 #[test]
-fn operands_that_do_not_agree_are_refused_and_come_back_whole() {
+fn parts_of_factors_that_do_not_agree_are_refused() {
     for device in devices() {
-        let (solver, x) = (device.solver(), |len| buffer(&device, len));
-        let lu = solver.lu(Matrix::square(1).batch(2), x(2)).unwrap().await_result().unwrap();
-        for of_b in [Matrix::new(2, 1).batch(2), Matrix::new(1, 1), Matrix::new(1, 9).batch(2)] {
-            let rejected = lu.solve(&solver, Transpose::No, of_b, up(&device, vec![1.0, 2.0, 3.0])).unwrap_err();
+        let (solver, x) = (device.solver(), |extents: &[usize]| ones(&device, extents));
+        let pivots = |n| device.full_tensor([n], 1i64).unwrap();
+        let lu = |a: &[usize], n| Lu::from_parts(x(a), pivots(n), device.zeros_tensor([1]).unwrap());
+        let solved = |lu: &Lu<f64>, b| refused(lu.solve(&solver, Transpose::No, b)).0;
+        assert_eq!(solved(&lu(&[2, 2], 2), x(&[2])), "a", "rows are no columns");
+        let columns = |n| x(&[2, 2]).with_layout(Layout::columns(2, n).try_into().unwrap()).unwrap();
+        let of = |a, pivots| Lu::from_parts(a, pivots, device.zeros_tensor([1]).unwrap());
+        assert_eq!(solved(&of(columns(2), pivots(1)), x(&[2])), "pivots");
+        assert_eq!(solved(&of(columns(1), pivots(1)), x(&[2])), "a", "not square");
+        let flipped = Layout::row_major([2]).unwrap().flip(0).unwrap();
+        assert_eq!(solved(&of(columns(2), pivots(2).with_layout(flipped).unwrap()), x(&[2])), "pivots");
+    }
+}
+
+#[test]
+fn operands_that_do_not_agree_are_refused_with_both_shapes_and_come_back_whole() {
+    for device in devices() {
+        let (solver, x) = (device.solver(), |extents: &[usize]| ones(&device, extents));
+        let lu = solver.lu(&x(&[2, 1, 1])).unwrap().await_result().unwrap();
+        for of_b in [&[2, 2, 1][..], &[3, 1, 1], &[2], &[2, 2, 1, 1]] {
+            let rejected = lu.solve(&solver, Transpose::No, x(of_b)).unwrap_err();
+            let says = format!("`b`: {of_b:?}, but a is [2, 1, 1]");
+            assert!(rejected.error.to_string().contains(&says), "{}", rejected.error);
             let (back,) = rejected.back.expect("B comes back");
-            assert_eq!(down(&device, &back), [1.0, 2.0, 3.0]);
+            assert_eq!((back.shape(), down(&device, &back)), (of_b, vec![1.0; back.len()]));
+            // Of what was only borrowed there is nothing to give back.
+            let (none,) = lu.solve(&solver, Transpose::No, &back).unwrap_err().back.unwrap();
+            assert!(none.is_empty());
         }
-        let a = up(&device, vec![Complex::new(1.0f32, 2.0); 6]);
-        let qr = solver.qr(Matrix::new(3, 2), a).unwrap().await_result().unwrap();
-        let c = || up(&device, vec![Complex::new(1.0f32, 0.0); 9]);
-        let apply = |side, trans, of_c| qr.apply(&solver, side, trans, of_c, c());
-        assert_eq!(refused(apply(Side::Left, Transpose::Yes, Matrix::square(3))), "trans");
-        assert_eq!(refused(apply(Side::Left, Transpose::No, Matrix::new(2, 3))), "c");
-        assert_eq!(refused(apply(Side::Right, Transpose::No, Matrix::new(3, 2))), "c");
-        assert_eq!(refused(solver.orgqr(qr.matrix(), qr.factors(), qr.tau(), Matrix::new(3, 4), c())), "q");
-        assert_eq!(refused(solver.orgqr(qr.matrix(), qr.factors(), qr.tau(), Matrix::new(2, 2), c())), "q");
-        let wide = solver.qr(Matrix::new(1, 2), x(2)).unwrap().await_result().unwrap();
-        assert_eq!(refused(wide.solve(&solver, Matrix::new(1, 1), x(1))), "a");
-        let rejected = solver.solve(Structure::General, Matrix::new(1, 2), x(2), Matrix::new(1, 1), x(1));
-        assert_eq!(refused(rejected), "b");
+        let qr =
+            solver.qr(device.full_tensor([3, 2], Complex::new(1.0f32, 2.0)).unwrap()).unwrap().await_result().unwrap();
+        let apply = |side, trans, of_c: [usize; 2]| {
+            refused(qr.apply(&solver, side, trans, &device.full_tensor(of_c, Complex::new(1.0f32, 0.0)).unwrap()))
+        };
+        assert_eq!(apply(Side::Left, Transpose::Yes, [3, 3]).0, "trans");
+        assert_eq!(apply(Side::Left, Transpose::No, [2, 3]), ("c".into(), "[2, 3], but a is [3, 2]".into()));
+        let (argument, reason) = apply(Side::Right, Transpose::No, [3, 2]);
+        assert!(argument == "c" && reason.contains("3 x 2") && reason.contains("3 x 3"), "{reason}");
+        let wide = solver.qr(x(&[1, 2])).unwrap().await_result().unwrap();
+        assert_eq!(refused(wide.solve(&solver, x(&[1, 1]))).0, "a");
+        let refused_b = refused(solver.solve(Structure::General, x(&[1, 2]), x(&[2, 1])));
+        assert_eq!(refused_b, ("b".into(), "[2, 1], but a is [1, 2]".into()));
+        // What was given by value comes back as it was, whichever is refused.
+        let (a, b, _) = solver.solve(Structure::General, x(&[2, 3]), x(&[3])).unwrap_err().back.unwrap();
+        assert_eq!((a.shape(), b.shape()), (&[2, 3][..], &[3][..]));
+        assert_eq!(refused(solver.solve(Structure::PositiveDefinite(Uplo::Lower), x(&[2, 3]), x(&[2]))).0, "a");
     }
 }
 
@@ -87,9 +104,9 @@ fn pivots_that_are_no_rows_break_nothing() {
         if device.kind() != windlass::DeviceKind::Host {
             continue; // The library follows them: what they are is the caller's promise there.
         }
-        let (solver, pivots) = (device.solver(), up(&device, vec![i64::MAX, -5, 0]));
-        let (a, b) = (buffer(&device, 9), buffer(&device, 3));
-        let x = solver.getrs(Transpose::No, Matrix::square(3), &a, &pivots, Matrix::new(3, 1), b).unwrap();
-        x.await_result().unwrap();
+        let pivots = device.tensor([3], [i64::MAX, -5, 0]).unwrap();
+        let a = device.contiguous_columns(&ones(&device, &[3, 3])).unwrap().into_output();
+        let lu = Lu::from_parts(a, pivots, device.zeros_tensor([]).unwrap());
+        lu.solve(&device.solver(), Transpose::No, ones(&device, &[3])).unwrap().await_result().unwrap();
     }
 }

@@ -2,7 +2,7 @@
 
 use super::check::{Dense, Laid, Number, assert_ratio, each_type, residual};
 use crate::common::{Rng, devices};
-use windlass::solver::{Matrix, Structure};
+use windlass::solver::Structure;
 use windlass::{Device, Uplo};
 
 /// The classes of matrices that are known to make trouble.
@@ -40,7 +40,7 @@ pub fn zoo(n: usize) -> Vec<(&'static str, Dense)> {
 fn solved<T: Number>(device: &Device, structure: Structure, a: &Dense, b: &Dense) -> Option<Dense> {
     let (of_a, of_b) = (Laid::one(a, 1), Laid::one(b, 0));
     let (one, two) = (of_a.upload::<T>(device), of_b.upload::<T>(device));
-    let answer = device.solver().solve(structure, of_a.shape, one, of_b.shape, two).unwrap().await_result();
+    let answer = device.solver().solve(structure, one, two).unwrap().await_result();
     Some(of_b.read(device, &answer.ok()?.x)[0].clone())
 }
 
@@ -94,14 +94,14 @@ fn numbers_that_are_none_end_in_a_verdict_or_in_such_numbers() {
 fn batches_of_nothing_are_answered() {
     for device in devices() {
         let solver = device.solver();
-        for shape in [Matrix::square(0), Matrix::square(3).batch(0), Matrix::square(0).batch(4)] {
-            let nothing = || device.uninit::<f64>(0).unwrap();
-            solver.lu(shape, nothing()).unwrap().await_result().unwrap();
-            solver.cholesky(Uplo::Lower, shape, nothing()).unwrap().await_result().unwrap();
-            let qr = solver.qr(shape, nothing()).unwrap().await_result().unwrap();
-            qr.q(&solver).unwrap().await_result().unwrap();
-            let of_b = Matrix::new(shape.rows(), 2).batch(shape.count());
-            solver.solve(Structure::General, shape, nothing(), of_b, nothing()).unwrap().await_result().unwrap();
+        for (count, n) in [(1, 0), (0, 3), (4, 0)] {
+            let nothing = |columns| device.uninit_tensor::<f64>([count, n, columns]).unwrap();
+            solver.lu(nothing(n)).unwrap().await_result().unwrap();
+            solver.cholesky(Uplo::Lower, nothing(n)).unwrap().await_result().unwrap();
+            let qr = solver.qr(&nothing(n)).unwrap().await_result().unwrap();
+            assert_eq!(qr.q(&solver).unwrap().await_result().unwrap().shape(), [count, n, n]);
+            let solved = solver.solve(Structure::General, nothing(n), &nothing(2)).unwrap().await_result().unwrap();
+            assert_eq!((solved.x.shape(), solved.info.shape()), (&[count, n, 2][..], &[count][..]));
         }
     }
 }

@@ -5,7 +5,7 @@ use super::check::{
 };
 use super::special::zoo;
 use crate::common::{Rng, devices, down};
-use windlass::solver::{Eigenvectors, EighSpec, Matrix, Norm, Range, Vectors};
+use windlass::solver::{Eigenvectors, EighSpec, Norm, Range, Vectors};
 use windlass::{Error, Uplo};
 
 #[test]
@@ -32,7 +32,7 @@ fn singular_vectors_are_orthogonal_and_give_the_matrix_back() {
                 let mut known: Vec<f64> = Vec::new();
                 for vectors in [Vectors::Thin, Vectors::Full, Vectors::None] {
                     let a = laid.upload::<T>(&device);
-                    let svd = solver.svd(vectors, laid.shape, a).unwrap().await_result().unwrap();
+                    let svd = solver.svd(vectors, a).unwrap().await_result().unwrap();
                     let s = reals::<T>(&device, &svd.values);
                     let size = m.min(n);
                     if vectors == Vectors::None {
@@ -44,8 +44,8 @@ fn singular_vectors_are_orthogonal_and_give_the_matrix_back() {
                         continue;
                     }
                     known.clone_from(&s);
-                    let u = dense::<T>(&device, svd.u_matrix(), svd.u.as_ref().unwrap());
-                    let vh = dense::<T>(&device, svd.vh_matrix(), svd.vh.as_ref().unwrap());
+                    let u = dense::<T>(&device, svd.u.as_ref().unwrap());
+                    let vh = dense::<T>(&device, svd.vh.as_ref().unwrap());
                     for (k, a) in laid.all.iter().enumerate() {
                         let s = &s[k * size..(k + 1) * size];
                         assert!(descends(s), "{s:?}");
@@ -78,11 +78,10 @@ fn hard_matrices_have_their_singular_values() {
             for (name, a) in all {
                 let a = a.rounded::<T>();
                 let laid = Laid::one(&a, 0);
-                let svd =
-                    solver.svd(Vectors::Thin, laid.shape, laid.upload::<T>(&device)).unwrap().await_result().unwrap();
+                let svd = solver.svd(Vectors::Thin, laid.upload::<T>(&device)).unwrap().await_result().unwrap();
                 let s = reals::<T>(&device, &svd.values);
-                let u = &dense::<T>(&device, svd.u_matrix(), svd.u.as_ref().unwrap())[0];
-                let vh = &dense::<T>(&device, svd.vh_matrix(), svd.vh.as_ref().unwrap())[0];
+                let u = &dense::<T>(&device, svd.u.as_ref().unwrap())[0];
+                let vh = &dense::<T>(&device, svd.vh.as_ref().unwrap())[0];
                 assert!(descends(&s), "{name}: {s:?}");
                 assert_ratio(difference::<T>(&a, &u.times(&diagonal(u.n, vh.m, &s)).times(vh)), &name);
                 assert_ratio(orthogonality::<T>(u), &name);
@@ -107,12 +106,12 @@ fn eigenvectors_of_a_triangle_are_orthogonal_and_its_values_ascend() {
                         Dense::new(n, n, |i, j| (a.at(i, j) + a.at(j, i).conj()) / 2.0).rounded::<T>()
                     };
                     let laid = Laid::new((0..=gap).map(|_| hermitian(&mut rng)).collect(), gap);
-                    let spec = EighSpec::new(uplo, laid.shape);
+                    let spec = EighSpec::new(uplo);
                     let run = |spec| {
                         solver.eigh(spec, laid.upload_part::<T>(&device, counts)).unwrap().await_result().unwrap()
                     };
                     let eigh = run(spec);
-                    assert_eq!(eigh.count(), n);
+                    assert_eq!(eigh.values.shape().last(), Some(&n));
                     let (w, x) = (reals::<T>(&device, &eigh.values), laid.read(&device, &eigh.vectors));
                     for (k, a) in laid.all.iter().enumerate() {
                         let w = &w[k * n..(k + 1) * n];
@@ -150,9 +149,13 @@ fn a_part_of_a_spectrum_is_that_part() {
             (Range::Values(between, 3.9), 3..(0..n).filter(|k| known(*k) <= 3.9).count()),
             (Range::Values(-5.0, -4.0), 0..0),
         ] {
-            let spec = EighSpec::new(Uplo::Lower, laid.shape).range(range);
+            let spec = EighSpec::new(Uplo::Lower).range(range);
             let eigh = solver.eigh(spec, laid.upload::<f64>(&device)).unwrap().await_result().unwrap();
-            assert_eq!(eigh.count(), want.len(), "{range:?}");
+            assert_eq!(
+                (eigh.values.shape(), eigh.vectors.shape()),
+                (&[want.len()][..], &[n, want.len()][..]),
+                "{range:?}"
+            );
             let (w, x) = (down(&device, &eigh.values), &laid.read(&device, &eigh.vectors)[0]);
             for (at, k) in want.enumerate() {
                 assert!((w[at] - known(k)).abs() < 1e-13, "{range:?}: {} and {}", w[at], known(k));
@@ -164,7 +167,7 @@ fn a_part_of_a_spectrum_is_that_part() {
         for range in
             [Range::Indices(3, 2), Range::Indices(0, 13), Range::Values(1.0, 0.0), Range::Values(f64::NAN, 1.0)]
         {
-            let spec = EighSpec::new(Uplo::Lower, laid.shape).range(range);
+            let spec = EighSpec::new(Uplo::Lower).range(range);
             let refused = solver.eigh(spec, laid.upload::<f64>(&device)).unwrap_err();
             assert!(matches!(refused.error, Error::InvalidArgument { .. }) && refused.back.is_some());
         }
@@ -184,7 +187,7 @@ fn pairs_of_matrices_have_their_generalized_spectrum() {
                     let (of_a, of_b) = (Laid::one(&a, 1), Laid::one(&b, 0));
                     let counts = |i: usize, j: usize| if uplo == Uplo::Lower { i >= j } else { i <= j };
                     let (x, y) = (of_a.upload_part::<T>(&device, counts), of_b.upload_part::<T>(&device, counts));
-                    let pending = solver.eigh_generalized(EighSpec::new(uplo, of_a.shape), x, of_b.shape, y).unwrap();
+                    let pending = solver.eigh_generalized(EighSpec::new(uplo), x, y).unwrap();
                     let done = pending.await_result().unwrap();
                     let (w, x) = (reals::<T>(&device, &done.values), &of_a.read(&device, &done.vectors)[0]);
                     assert!(w.windows(2).all(|w| w[0] <= w[1]), "{w:?}");
@@ -197,7 +200,7 @@ fn pairs_of_matrices_have_their_generalized_spectrum() {
             }
             let b = Laid::one(&Dense::real(3, 3, |i, j| if i == j { [1.0, -1.0, 1.0][i] } else { 0.0 }), 0);
             let (x, y) = (b.upload::<T>(&device), b.upload::<T>(&device));
-            let pending = solver.eigh_generalized(EighSpec::new(Uplo::Lower, b.shape), x, b.shape, y).unwrap();
+            let pending = solver.eigh_generalized(EighSpec::new(Uplo::Lower), x, y).unwrap();
             let error = pending.await_result().unwrap_err().error;
             assert!(matches!(error, Error::NotPositiveDefinite { order: 2, .. }), "{error}");
         }
@@ -234,11 +237,7 @@ fn right_vectors_of_any_matrix_belong_to_its_values() {
             all.push(Dense::real(6, 6, |_, _| 0.0));
             for a in all {
                 let (laid, n) = (Laid::one(&a, 1), a.n);
-                let eig = solver
-                    .eig(Eigenvectors::Right, laid.shape, laid.upload::<T>(&device))
-                    .unwrap()
-                    .await_result()
-                    .unwrap();
+                let eig = solver.eig(Eigenvectors::Right, laid.upload::<T>(&device)).unwrap().await_result().unwrap();
                 let w = down(&device, &eig.values);
                 let w: Vec<C> = match size_of::<T::Real>() {
                     4 => bytemuck::cast_slice::<_, f32>(&w)
@@ -247,7 +246,7 @@ fn right_vectors_of_any_matrix_belong_to_its_values() {
                         .collect(),
                     _ => bytemuck::cast_slice::<_, f64>(&w).chunks(2).map(|x| C::new(x[0], x[1])).collect(),
                 };
-                let x = dense::<T>(&device, Matrix::square(n), eig.vectors.as_ref().unwrap()).remove(0);
+                let x = dense::<T>(&device, eig.vectors.as_ref().unwrap()).remove(0);
                 let x = columns(&x, &w, !T::DTYPE.is_complex());
                 for (j, value) in w.iter().enumerate().take(n) {
                     let v = Dense::new(n, 1, |i, _| x.at(i, j));
@@ -284,18 +283,18 @@ fn numbers_that_are_none_have_no_spectrum_and_hang_nothing() {
                     let up = || laid.upload::<T>(&device);
                     let told = |answer: Error| assert!(matches!(answer, Error::NotConverged { .. }), "{answer}");
                     let on_host = device.kind() == windlass::DeviceKind::Host;
-                    match solver.svd(Vectors::Thin, laid.shape, up()).unwrap().await_result() {
+                    match solver.svd(Vectors::Thin, up()).unwrap().await_result() {
                         Err(rejected) => {
                             assert!(rejected.back.is_some());
                             told(rejected.error);
                         }
                         Ok(_) => assert!(!on_host, "a NaN has no singular values"),
                     }
-                    match solver.eigh(EighSpec::new(Uplo::Lower, laid.shape), up()).unwrap().await_result() {
+                    match solver.eigh(EighSpec::new(Uplo::Lower), up()).unwrap().await_result() {
                         Err(rejected) => told(rejected.error),
                         Ok(_) => assert!(!on_host, "a NaN has no eigenvalues"),
                     }
-                    match solver.eig(Eigenvectors::Right, laid.shape, up()).unwrap().await_result() {
+                    match solver.eig(Eigenvectors::Right, up()).unwrap().await_result() {
                         // `cusolverDnXgeev` answers an internal error.
                         Err(rejected) if !on_host && matches!(rejected.error, Error::LibraryError { .. }) => {}
                         Err(rejected) => told(rejected.error),
@@ -321,20 +320,20 @@ fn singular_values_tell_rank_condition_and_norms() {
                     Dense::random::<T>(&mut rng, m, rank).times(&Dense::random::<T>(&mut rng, rank, n)).rounded::<T>();
                 let laid = Laid::new(vec![a.clone(), a.clone()], 1);
                 let up = || laid.upload::<T>(&device);
-                assert_eq!(one(solver.rank(Some(1e3 * T::EPS), laid.shape, up())), [rank as f64; 2], "{m} x {n}");
+                assert_eq!(one(solver.rank(Some(1e3 * T::EPS), up())), [rank as f64; 2], "{m} x {n}");
                 let squares: f64 = a.x.iter().map(|x| x.norm_sqr()).sum();
-                let norm = one(solver.norm(Norm::Frobenius, laid.shape, up()))[1];
+                let norm = one(solver.norm(Norm::Frobenius, up()))[1];
                 assert!(
                     (norm - squares.sqrt()).abs() <= 100.0 * T::EPS * norm.max(1e-30),
                     "{norm} and {}",
                     squares.sqrt()
                 );
-                let spectral = one(solver.norm(Norm::Spectral, laid.shape, up()))[0];
-                let nuclear = one(solver.norm(Norm::Nuclear, laid.shape, up()))[0];
+                let spectral = one(solver.norm(Norm::Spectral, up()))[0];
+                let nuclear = one(solver.norm(Norm::Nuclear, up()))[0];
                 assert!(spectral <= norm * (1.0 + 1e-5) && norm <= nuclear * (1.0 + 1e-5) + 1e-30);
             }
             let diagonal = Laid::one(&Dense::real(3, 3, |i, j| if i == j { [4.0, 0.5, 2.0][i] } else { 0.0 }), 0);
-            let cond = one(solver.cond(diagonal.shape, diagonal.upload::<T>(&device)))[0];
+            let cond = one(solver.cond(diagonal.upload::<T>(&device)))[0];
             assert!((cond - 8.0).abs() < 1e-4, "{cond}");
         }
     }
@@ -350,9 +349,9 @@ fn a_pseudo_inverse_has_the_four_properties_of_one() {
                 let a =
                     Dense::random::<T>(&mut rng, m, rank).times(&Dense::random::<T>(&mut rng, rank, n)).rounded::<T>();
                 let laid = Laid::new(vec![a.clone(), a.clone()], 1);
-                let pending = solver.pinv(Some(1e3 * T::EPS), laid.shape, laid.upload::<T>(&device));
+                let pending = solver.pinv(Some(1e3 * T::EPS), laid.upload::<T>(&device));
                 let answer = pending.unwrap().await_result().unwrap();
-                let c = &dense::<T>(&device, Matrix::new(n, m).batch(2), &answer.matrix)[1];
+                let c = &dense::<T>(&device, &answer.matrix)[1];
                 let near = |x: &Dense, y: &Dense, scale: f64| {
                     x.minus(y).norm()
                         <= 100.0 * T::EPS * (m.max(n) as f64) * (1.0 + a.norm() * c.norm()).powi(2) * scale

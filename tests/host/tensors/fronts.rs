@@ -3,7 +3,7 @@
 use super::spelled;
 use crate::common::{Rng, devices, seeds};
 use windlass::rng::Normal;
-use windlass::solver::{Matrix, Structure};
+use windlass::solver::Structure;
 use windlass::tensor::AxisSlice;
 use windlass::{Device, Error, Tensor, TensorRef, Transpose, Uplo};
 
@@ -145,64 +145,56 @@ fn strides_that_a_front_cannot_take_are_refused_and_nothing_is_copied() {
 }
 
 #[test]
-fn matrices_of_the_solver_are_tensors_whose_columns_are_contiguous() {
+fn matrices_of_the_solver_are_copied_or_used_up() {
     for device in devices() {
         let solver = device.solver();
         // Two systems; A is diagonally dominant and symmetric.
-        let a = [4.0, 1.0, 1.0, 3.0, 5.0, 2.0, 2.0, 6.0];
+        let a = device.tensor([2, 2, 2], [4.0, 1.0, 1.0, 3.0, 5.0, 2.0, 2.0, 6.0]).unwrap();
         let x = [1.0, 2.0, -1.0, 0.5, 3.0, 1.0, 2.0, -2.0];
-        let b = products(&a, &x, (2, 2, 2));
-        let on_a = device.tensor([2, 2, 2], a).unwrap();
-        let columns =
-            |data: &[f64]| device.contiguous_columns(&device.tensor([2, 2, 2], data).unwrap()).unwrap().into_output();
+        let b = device.tensor([2, 2, 2], products(&device.to_vec(&a).unwrap(), &x, (2, 2, 2))).unwrap();
+        let columns = |x: &Tensor<f64>| device.contiguous_columns(x).unwrap().into_output();
         let wanted = device.tensor([2, 2, 2], x).unwrap();
         let close = |x: Tensor<f64>| device.allclose(&x, &wanted, 1e-14, 1e-14).unwrap();
+        let dispatches = || device.stats().dispatches;
 
-        let same = |x: &Tensor<f64>, y: TensorRef<'_, f64>| device.allclose(x, y, 0.0, 0.0).unwrap();
-        let rejected = solver.lu_tensor(device.tensor([2, 2, 2], a).unwrap()).unwrap_err();
-        refused(&rejected.error, "a", "`contiguous_columns`");
-        assert!(same(&rejected.back.unwrap().0, on_a.view()));
-        // Refused for its strides, and by the factorization itself.
-        let rejected = solver.solve_tensor(Structure::General, columns(&a), device.tensor([2, 2, 2], &b).unwrap());
-        let rejected = rejected.unwrap_err();
-        refused(&rejected.error, "b", "`contiguous_columns`");
-        assert!(same(&rejected.back.unwrap().0, on_a.view()));
-        let wide = device.contiguous_columns(on_a.reshape([2, 4]).unwrap()).unwrap().into_output();
-        let rejected = solver.cholesky_tensor(Uplo::Lower, wide).unwrap_err();
-        refused(&rejected.error, "a", "2 x 4");
-        let (wide,) = rejected.back.unwrap();
-        assert!(same(&wide, on_a.reshape([2, 4]).unwrap()));
-        let rejected = solver.solve_tensor(Structure::General, wide, columns(&b)).unwrap_err();
-        assert!(same(&rejected.back.unwrap().0, on_a.reshape([2, 4]).unwrap()));
-        let lu = solver.lu_tensor(columns(&a)).unwrap().await_result().unwrap();
-        let rejected = lu.solve_tensor(&solver, Transpose::No, device.tensor([2, 2, 2], &b).unwrap()).unwrap_err();
-        refused(&rejected.error, "b", "`contiguous_columns`");
-        assert_eq!(rejected.back.unwrap().0.shape(), [2, 2, 2]);
-        assert!(close(lu.solve_tensor(&solver, Transpose::No, columns(&b)).unwrap().await_result().unwrap()));
+        // In place, of a value with contiguous columns; else a copy.
+        let (in_columns, kept) = (columns(&a), columns(&a));
+        let before = dispatches();
+        let lu = solver.lu(in_columns).unwrap().await_result().unwrap();
+        assert_eq!(dispatches() - before, 1, "no copy");
+        solver.lu(&kept).unwrap().await_result().unwrap();
+        assert_eq!(dispatches() - before, 3, "a copy");
+        assert!(device.allclose(&kept, &a, 0.0, 0.0).unwrap(), "it is as it was");
+        assert_eq!((lu.pivots().shape(), lu.info().shape()), (&[2, 2][..], &[2][..]));
+        assert!(close(lu.solve(&solver, Transpose::No, &b).unwrap().await_result().unwrap()));
+        let cholesky = solver.cholesky(Uplo::Lower, columns(&a)).unwrap().await_result().unwrap();
+        assert!(close(cholesky.solve(&solver, columns(&b)).unwrap().await_result().unwrap()));
+        let qr = solver.qr(device.contiguous(&a).unwrap()).unwrap().await_result().unwrap();
+        assert!(close(qr.solve(&solver, &b).unwrap().await_result().unwrap().x));
+        assert!(close(solver.solve(Structure::General, &a, &b).unwrap().await_result().unwrap().x));
 
-        let cholesky = solver.cholesky_tensor(Uplo::Lower, columns(&a)).unwrap().await_result().unwrap();
-        assert!(close(cholesky.solve_tensor(&solver, columns(&b)).unwrap().await_result().unwrap()));
-        let qr = solver.qr_tensor(columns(&a)).unwrap().await_result().unwrap();
-        let (of_b, b_of_qr) = Matrix::take(columns(&b)).unwrap();
-        let solved = qr.solve(&solver, of_b, b_of_qr).unwrap().await_result().unwrap();
-        assert!(close(of_b.into_tensor(solved.x).unwrap()));
-        let solved = solver.solve_tensor(Structure::General, columns(&a), columns(&b)).unwrap().await_result().unwrap();
-        assert!(close(of_b.into_tensor(solved.x).unwrap()));
+        // Right sides: one axis is a vector for each matrix, others are broadcast to the batch.
+        let vector = device.tensor([2], [5.0, 4.0]).unwrap();
+        let each = solver.solve(Structure::General, &a, &vector).unwrap().await_result().unwrap().x;
+        assert_eq!(each.shape(), [2, 2]);
+        let shared = solver.solve(Structure::General, &a, vector.unsqueeze(-1).unwrap()).unwrap();
+        let shared = shared.await_result().unwrap().x;
+        assert_eq!(shared.shape(), [2, 2, 1]);
+        assert!(device.allclose(shared.squeeze_axis(-1).unwrap(), &each, 0.0, 0.0).unwrap());
+        assert!(
+            device.allclose(each.index(0, 0).unwrap(), &device.full_tensor([2], 1.0).unwrap(), 1e-15, 0.0).unwrap()
+        );
 
         // A corner of a larger column-major tensor, whose other elements stay as they are.
-        let large = device.contiguous_columns(&device.full_tensor([5, 5], 9.0).unwrap()).unwrap().into_output();
+        let large = columns(&device.full_tensor([5, 5], 9.0).unwrap());
         let corner = |all: &windlass::tensor::Layout| all.slice((1..3, 2..4));
-        let large = device.assign(large.part(corner).unwrap(), on_a.index(0, 0).unwrap()).unwrap().into_output();
-        let layout = corner(large.layout()).unwrap();
-        let whole = large.layout().clone();
-        let lu = solver.lu_tensor(large.with_layout(layout).unwrap()).unwrap().await_result().unwrap();
-        let (factors, ..) = lu.into_parts();
-        let large = Tensor::from(factors.widen()).with_layout(whole).unwrap();
+        let large = device.assign(large.part(corner).unwrap(), a.index(0, 0).unwrap()).unwrap().into_output();
+        let (layout, whole) = (corner(large.layout()).unwrap(), large.layout().clone());
+        let lu = solver.lu(large.with_layout(layout.clone()).unwrap()).unwrap().await_result().unwrap();
+        assert_eq!(lu.factors().layout(), &layout, "the tensor that was given");
+        let large = lu.into_parts().0.with_layout(whole).unwrap();
         let large = device.fill_part(large.part(corner).unwrap(), 9.0).unwrap().into_output();
         assert!(device.allclose(&large, &device.full_tensor([1], 9.0).unwrap(), 0.0, 0.0).unwrap());
-        assert!(Matrix::take(device.zeros_tensor::<f64>([3]).unwrap()).is_err());
-        let short = device.zeros::<f64>(3).unwrap();
-        assert!(Matrix::square(2).into_tensor(short).unwrap_err().back.is_some());
     }
 }
 

@@ -4,7 +4,6 @@
 use windlass::blas::Gemv;
 use windlass::fft::FftComplex;
 use windlass::nvrtc::{Kernel, LaunchConfig};
-use windlass::solver::Matrix;
 use windlass::sparse::Csr;
 use windlass::{
     Complex, Device, DeviceBuffer, Error, Gemm, Op, PendingDispatch, Program, Result, Slices, SlicesMut, Spans,
@@ -33,6 +32,11 @@ fn nor_of_a_product(device: &Device, pending: Judged, x: X, c: X) -> Result<()> 
 
 fn nor_what_is_written(device: &Device, pending: Judged, a: X, x: X) -> Result<()> {
     device.blas().gemv(Gemv::new(1, 1), &a, &x, pending)?; //~ is no vector that a call can write elements of `f32` to
+    Ok(())
+}
+
+fn nor_factored(device: &Device, pending: Judged) -> Result<()> {
+    device.solver().lu(pending)?; //~ work in flight that has a verdict has no tensor before the wait
     Ok(())
 }
 
@@ -76,7 +80,7 @@ fn one_type_of_elements(device: &Device, x: X, wide: DeviceBuffer<f64>, c: X) ->
 fn a_result_that_is_not_there_yet(device: &Device, x: X, a: X) -> Result<()> {
     device.blas().nrm2(&x)?.into_output(); //~ `f32` is not complete before the device is done
     device.download(&x)?.into_output(); //~ wait for it: `.await_result()?`
-    device.solver().lu(Matrix::new(1, 1), a)?.into_output(); //~ `.into_parts()` gives the buffers of a factorization at once
+    device.solver().lu(a)?.into_output(); //~ `.into_parts()` gives the buffers of a factorization at once
     Ok(())
 }
 
@@ -139,7 +143,7 @@ fn what_memory_holds(device: &Device) -> Result<()> {
 
 fn element_types_of_a_routine(device: &Device, x: X, n: DeviceBuffer<i32>) -> Result<()> {
     device.blas().dot(&n, &n)?; //~ `i32` is no element type of vectors in BLAS
-    device.solver().lu(Matrix::new(1, 1), n)?; //~ `i32` is no element type of factorizations
+    device.solver().lu(n)?; //~ `i32` is no element type of factorizations
     device.fft().fft(&x, &[0])?; //~ `rfft` takes real data
     Ok(())
 }

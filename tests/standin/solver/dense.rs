@@ -1,7 +1,9 @@
 //! Small matrices by the definition, to hold answers against.
 
-use windlass::Complex;
+use crate::common::{down, up};
 use windlass::solver::SolverElement;
+use windlass::tensor::Layout;
+use windlass::{Complex, Device, Tensor};
 
 /// A complex number, whatever the type under test.
 pub(super) type C = Complex<f64>;
@@ -102,6 +104,16 @@ impl Dense {
 
     pub(super) fn elements<T: Number>(&self) -> Vec<T> {
         self.numbers.iter().map(|x| T::of(*x)).collect()
+    }
+
+    /// As a column-major tensor.
+    pub(super) fn up<T: Number>(&self, device: &Device) -> Tensor<T> {
+        up(device, self.elements::<T>()).with_layout(Layout::columns(self.rows, self.cols)).unwrap()
+    }
+
+    pub(super) fn down<T: Number>(device: &Device, x: &Tensor<T>) -> Self {
+        let [rows, cols] = *x.shape() else { panic!("{x:?} is no matrix") };
+        Dense::of(rows, cols, &down(device, x.transpose()))
     }
 
     pub(super) fn at(&self, i: usize, j: usize) -> C {

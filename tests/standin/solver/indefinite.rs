@@ -2,12 +2,11 @@
 
 use super::dense::{C, Dense, Number};
 use super::{bench, calls};
-use crate::common::{down, up};
-use windlass::solver::{Matrix, Structure, Symmetry};
+use windlass::solver::{Structure, Symmetry};
 use windlass::{Complex, Device, Uplo};
 
 /// A symmetric matrix with numbers of both signs on its diagonal, whose other triangle holds none.
-fn matrix<T: Number>(n: usize, uplo: Uplo) -> (Dense, Vec<T>) {
+fn matrix<T: Number>(n: usize, uplo: Uplo) -> (Dense, Dense) {
     let half = Dense::sample::<T>(n, n);
     let sign = |i: usize| if i.is_multiple_of(2) { 4.0 } else { -4.0 };
     let a = Dense::by(n, n, |i, j| {
@@ -17,19 +16,18 @@ fn matrix<T: Number>(n: usize, uplo: Uplo) -> (Dense, Vec<T>) {
     let counts = |i: usize, j: usize| if uplo == Uplo::Lower { i >= j } else { i <= j };
     let none = C::new(f64::NAN, 0.0);
     let stored = Dense::by(n, n, |i, j| if counts(i, j) { a.at(i, j) } else { none });
-    (a, stored.elements())
+    (a, stored)
 }
 
 fn solved<T: Number>(device: &Device, n: usize, uplo: Uplo) {
     let (a, stored) = matrix::<T>(n, uplo);
     let b = Dense::sample::<T>(n, 2);
-    let (solver, of_a, of_b) = (device.solver(), Matrix::square(n), Matrix::new(n, 2));
-    let (one, two) = (up(device, stored.clone()), up(device, b.elements::<T>()));
-    let at_once = solver.solve(Structure::Symmetric(uplo), of_a, one, of_b, two).unwrap().await_result().unwrap();
-    let ldl = solver.ldl(uplo, Symmetry::Symmetric, of_a, up(device, stored)).unwrap().await_result().unwrap();
-    let in_two = ldl.solve(&solver, of_b, up(device, b.elements::<T>())).unwrap().await_result().unwrap();
+    let (solver, one, two) = (device.solver(), stored.up::<T>(device), b.up::<T>(device));
+    let at_once = solver.solve(Structure::Symmetric(uplo), one, two).unwrap().await_result().unwrap();
+    let ldl = solver.ldl(uplo, Symmetry::Symmetric, stored.up::<T>(device)).unwrap().await_result().unwrap();
+    let in_two = ldl.solve(&solver, b.up::<T>(device)).unwrap().await_result().unwrap();
     for (how, x) in [("at once", &at_once.x), ("in two calls", &in_two)] {
-        let x = Dense::of(n, 2, &down(device, x));
+        let x = Dense::down(device, x);
         a.times(&x).assert_near(&b, T::NEAR * 10.0, &format!("{how}, {n}, {uplo:?}, {}", std::any::type_name::<T>()));
     }
 }

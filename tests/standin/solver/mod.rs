@@ -12,8 +12,9 @@ mod svd;
 use crate::common::child::this_test;
 use crate::common::{down, up};
 use crate::standin::{Mode, Session, device, in_child, session};
-use windlass::solver::{EighMethod, EighSpec, Jacobi, Matrix, SolverElement};
-use windlass::{Complex, Device, Error, Transpose, Uplo};
+use windlass::solver::{EighMethod, EighSpec, Jacobi, SolverElement};
+use windlass::tensor::Layout;
+use windlass::{Complex, Device, Error, Tensor, Transpose, Uplo};
 
 fn bench(slots: usize) -> (Session, Device) {
     let driver = session();
@@ -25,31 +26,32 @@ fn bench(slots: usize) -> (Session, Device) {
 const A: [f64; 9] = [4.0, 1.0, 0.5, 1.0, 5.0, 2.0, 0.5, 2.0, 6.0];
 const B: [f64; 3] = [1.0, 2.0, 3.0];
 
-fn shape() -> Matrix {
-    Matrix::square(3)
+/// A is symmetric: its rows are its columns.
+fn matrix(device: &Device, n: usize, elements: &[f64]) -> Result<Tensor<f64>, Error> {
+    Ok(device.upload(elements)?.into_output().with_layout(Layout::columns(n, n))?)
 }
 
 fn by_lu(device: &Device) -> Result<Vec<f64>, Error> {
-    let (a, b) = (device.upload(A)?.into_output(), device.upload(B)?.into_output());
-    let lu = device.solver().lu(shape(), a)?.await_result()?;
-    let x = lu.solve(&device.solver(), Transpose::No, Matrix::new(3, 1), b)?.await_result()?;
+    let (a, b) = (matrix(device, 3, &A)?, device.upload(B)?);
+    let lu = device.solver().lu(a)?.await_result()?;
+    let x = lu.solve(&device.solver(), Transpose::No, b)?.await_result()?;
     device.download(&x)?.await_result()
 }
 
 fn by_cholesky(device: &Device) -> Result<Vec<f64>, Error> {
-    let (a, b) = (device.upload(A)?.into_output(), device.upload(B)?.into_output());
-    let factor = device.solver().cholesky(Uplo::Upper, shape(), a)?.await_result()?;
-    let x = factor.solve(&device.solver(), Matrix::new(3, 1), b)?.await_result()?;
+    let (a, b) = (matrix(device, 3, &A)?, device.upload(B)?);
+    let factor = device.solver().cholesky(Uplo::Upper, a)?.await_result()?;
+    let x = factor.solve(&device.solver(), b)?.await_result()?;
     device.download(&x)?.await_result()
 }
 
 fn spectrum(device: &Device, spec: EighSpec) -> Result<Vec<f64>, Error> {
-    let eigh = device.solver().eigh(spec, device.upload(A)?.into_output())?.await_result()?;
+    let eigh = device.solver().eigh(spec, matrix(device, 3, &A)?)?.await_result()?;
     device.download(&eigh.values)?.await_result()
 }
 
 fn eigenvalues(device: &Device) -> Result<Vec<f64>, Error> {
-    spectrum(device, EighSpec::new(Uplo::Lower, shape()))
+    spectrum(device, EighSpec::new(Uplo::Lower))
 }
 
 #[track_caller]
@@ -75,8 +77,9 @@ fn factors_solutions_and_spectra_are_those_of_the_host_engine() {
     }
     fn in_type<T: SolverElement>(device: &Device, a: Vec<T>, b: Vec<T>, trans: Transpose) -> Vec<T> {
         let solver = device.solver();
-        let lu = solver.lu(Matrix::square(2), up(device, a)).unwrap().await_result().unwrap();
-        let x = lu.solve(&solver, trans, Matrix::new(2, 1), up(device, b)).unwrap().await_result().unwrap();
+        let a = up(device, a).with_layout(Layout::columns(2, 2)).unwrap();
+        let lu = solver.lu(a).unwrap().await_result().unwrap();
+        let x = lu.solve(&solver, trans, up(device, b)).unwrap().await_result().unwrap();
         down(device, &x)
     }
     let c = |re, im| Complex::new(re, im);
@@ -118,8 +121,8 @@ fn a_method_of_rotations_is_told_its_options_and_destroys_them() {
     eigenvalues(&device).unwrap();
     driver.log(true);
     let method = EighMethod::Jacobi(Jacobi::new().tolerance(1e-9).sweeps(17));
-    let spec = EighSpec::new(Uplo::Lower, shape()).method(method);
-    let eigh = device.solver().eigh(spec, up(&device, A.to_vec())).unwrap().await_result().unwrap();
+    let spec = EighSpec::new(Uplo::Lower).method(method);
+    let eigh = device.solver().eigh(spec, matrix(&device, 3, &A).unwrap()).unwrap().await_result().unwrap();
     driver.log(false);
     // The stand-in says that it took one sweep less than it was given.
     assert_eq!(eigh.sweeps(), Some(16));
@@ -167,15 +170,16 @@ fn factors_and_solutions_are_enqueued_and_wait_for_nothing() {
     let (driver, device) = bench(1);
     by_lu(&device).unwrap();
     by_cholesky(&device).unwrap();
-    let (a, b, c) = (up(&device, A.to_vec()), up(&device, B.to_vec()), up(&device, A.to_vec()));
+    let [a, c] = [(); 2].map(|()| matrix(&device, 3, &A).unwrap());
+    let b = up(&device, B.to_vec());
     driver.mode(Mode::Manual);
     let solver = device.solver();
-    let pending = solver.lu(shape(), a).unwrap();
+    let pending = solver.lu(a).unwrap();
     assert!(!pending.is_ready());
     let ((factors, pivots, info), verdict) = pending.into_parts();
-    let lu = windlass::solver::Lu::from_parts(shape(), factors, pivots, info);
-    let x = lu.solve(&solver, Transpose::No, Matrix::new(3, 1), b).unwrap();
-    let other = solver.cholesky(Uplo::Lower, shape(), c).unwrap();
+    let lu = windlass::solver::Lu::from_parts(factors, pivots, info);
+    let x = lu.solve(&solver, Transpose::No, b).unwrap();
+    let other = solver.cholesky(Uplo::Lower, c).unwrap();
     assert!(!x.is_ready() && !verdict.is_ready() && !other.is_ready() && driver.pending() > 0);
     driver.mode(Mode::Eager);
     driver.release();
@@ -203,7 +207,7 @@ fn what_fails_is_an_error_with_the_buffers_and_the_next_call_is_right() {
         ("cusolverDnXsyevd", eigenvalues),
         ("cusolverDnDsyevj", |device| {
             let method = EighMethod::Jacobi(Jacobi::new());
-            spectrum(device, EighSpec::new(Uplo::Upper, shape()).method(method))
+            spectrum(device, EighSpec::new(Uplo::Upper).method(method))
         }),
         ("cusolverDnXgeqrf_bufferSize", qr::by_qr),
         ("cusolverDnXgeqrf", qr::by_qr),
@@ -252,14 +256,14 @@ fn what_fails_is_an_error_with_the_buffers_and_the_next_call_is_right() {
 fn verdicts_come_from_the_infos_with_all_buffers() {
     let (driver, device) = bench(1);
     let solver = device.solver();
-    let singular = vec![1.0, 2.0, 2.0, 4.0];
-    let rejected = solver.lu(Matrix::square(2), up(&device, singular)).unwrap().await_result().unwrap_err();
+    let singular = matrix(&device, 2, &[1.0, 2.0, 2.0, 4.0]).unwrap();
+    let rejected = solver.lu(singular).unwrap().await_result().unwrap_err();
     assert!(matches!(rejected.error, Error::Singular { position: 2, .. }), "{rejected}");
     assert_eq!(down(&device, &rejected.back.unwrap().2), [2]);
     // The third of three, too few for a batched routine.
     let batch: Vec<f64> = (0..3).flat_map(|k| [4.0, 1.0, 1.0, if k == 2 { -3.0 } else { 3.0 }]).collect();
-    let (shape, info) = (Matrix::square(2).batch(3), up(&device, vec![7; 3]));
-    let pending = solver.potrf(Uplo::Lower, shape, up(&device, batch), info).unwrap();
+    let batch = up(&device, batch).with_layout(Layout::columns(2, 2).batch(3, 4)).unwrap();
+    let pending = solver.cholesky(Uplo::Lower, batch).unwrap();
     let rejected = pending.await_result().unwrap_err();
     assert!(matches!(rejected.error, Error::NotPositiveDefinite { order: 2, .. }), "{rejected}");
     assert_eq!(down(&device, &rejected.back.unwrap().1), [0, 0, 2]);

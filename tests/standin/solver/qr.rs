@@ -1,49 +1,46 @@
 //! QR and inverses of triangles: their answers by what they are, and reflectors of one engine on the other.
 
 use super::dense::{C, Dense, Number};
-use super::{A, B, bench, shape};
+use super::{A, B, bench, matrix};
 use crate::common::{down, up};
-use windlass::solver::{Matrix, Qr};
+use windlass::solver::Qr;
 use windlass::{Complex, Device, Diag, Error, Side, Transpose, Uplo};
 
 /// Least squares.
 pub(super) fn by_qr(device: &Device) -> Result<Vec<f64>, Error> {
-    let qr = device.solver().qr(shape(), device.upload(A)?.into_output())?.await_result()?;
-    let b = device.upload(B)?.into_output();
-    let solution = qr.solve(&device.solver(), Matrix::new(3, 1), b)?.await_result()?;
+    let qr = device.solver().qr(matrix(device, 3, &A)?)?.await_result()?;
+    let solution = qr.solve(&device.solver(), device.upload(B)?)?.await_result()?;
     device.download(&solution.x)?.await_result()
 }
 
 /// Q times R.
 pub(super) fn by_q(device: &Device) -> Result<Vec<f64>, Error> {
-    let qr = device.solver().qr(shape(), device.upload(A)?.into_output())?.await_result()?;
-    let q = device.download(&qr.q(&device.solver())?.await_result()?)?.await_result()?;
-    let r = Dense::of(3, 3, &device.download(qr.factors())?.await_result()?);
+    let qr = device.solver().qr(matrix(device, 3, &A)?)?.await_result()?;
+    let q = Dense::down(device, &qr.q(&device.solver())?.await_result()?);
+    let r = Dense::down(device, qr.factors());
     let r = Dense::by(3, 3, |i, j| if i > j { C::new(0.0, 0.0) } else { r.at(i, j) });
-    Ok(Dense::of(3, 3, &q).times(&r).elements())
+    Ok(q.times(&r).elements())
 }
 
 pub(super) fn by_triangle(device: &Device) -> Result<Vec<f64>, Error> {
-    let a = device.upload(A)?.into_output();
-    let inverse = device.solver().trtri(Uplo::Upper, Diag::NonUnit, shape(), a)?.await_result()?;
+    let inverse = device.solver().trtri(Uplo::Upper, Diag::NonUnit, matrix(device, 3, &A)?)?.await_result()?;
     device.download(&inverse.matrix)?.await_result()
 }
 
 fn factors<T: Number>(device: &Device, host: &Device, (m, n): (usize, usize)) {
-    let (solver, a, of_a, least) = (device.solver(), Dense::sample::<T>(m, n), Matrix::new(m, n), m.min(n));
+    let (solver, a, least) = (device.solver(), Dense::sample::<T>(m, n), m.min(n));
     let what = format!("{} of {m} x {n}", std::any::type_name::<T>());
-    let qr = solver.qr(of_a, up(device, a.elements::<T>())).unwrap().await_result().unwrap();
-    let (reflectors, tau) = (down(device, qr.factors()), down(device, qr.tau()));
-    let all = Dense::of(m, n, &reflectors);
+    let qr = solver.qr(a.up::<T>(device)).unwrap().await_result().unwrap();
+    let (all, tau) = (Dense::down(device, qr.factors()), down(device, qr.tau()));
     let r = Dense::by(least, n, |i, j| if i > j { C::new(0.0, 0.0) } else { all.at(i, j) });
     assert!((0..least).all(|i| r.at(i, i).im == 0.0), "{what}: a diagonal of R is real");
-    let q = Dense::of(m, least, &down(device, &qr.q(&solver).unwrap().await_result().unwrap()));
+    let q = Dense::down(device, &qr.q(&solver).unwrap().await_result().unwrap());
     q.assert_orthonormal(T::NEAR, &what);
     q.times(&r).assert_near(&a, T::NEAR, &what);
 
     // The host engine takes the same reflectors for the same Q.
-    let there = Qr::from_parts(of_a, up(host, reflectors), up(host, tau), None);
-    let of_host = Dense::of(m, least, &down(host, &there.q(&host.solver()).unwrap().await_result().unwrap()));
+    let there = Qr::from_parts(all.up::<T>(host), up(host, tau).into(), None);
+    let of_host = Dense::down(host, &there.q(&host.solver()).unwrap().await_result().unwrap());
     of_host.assert_near(&q, T::NEAR, &format!("{what}: Q by the host"));
 
     // Q^H * A is R above zeros, A^H * Q its adjoint; and back.
@@ -54,18 +51,16 @@ fn factors<T: Number>(device: &Device, host: &Device, (m, n): (usize, usize)) {
             Side::Right => (Transpose::No, Transpose::Conjugate),
         };
         for (trans, from, to) in [(there, &start, &end), (back, &end, &start)] {
-            let of_c = Matrix::new(from.rows, from.cols);
-            let c = qr.apply(&solver, side, trans, of_c, up(device, from.elements::<T>())).unwrap();
-            let c = Dense::of(from.rows, from.cols, &down(device, &c.await_result().unwrap()));
+            let c = qr.apply(&solver, side, trans, from.up::<T>(device)).unwrap();
+            let c = Dense::down(device, &c.await_result().unwrap());
             c.assert_near(to, T::NEAR, &format!("{what}: {side:?}, {trans:?}"));
         }
     }
     if m >= n {
         let x = Dense::sample::<T>(n, 2);
-        let b = up(device, a.times(&x).elements::<T>());
-        let solution = qr.solve(&solver, Matrix::new(m, 2), b).unwrap().await_result().unwrap();
-        let found = Dense::of(m, 2, &down(device, &solution.x));
-        let found = Dense::by(n, 2, |i, j| found.at(i, j));
+        let b = a.times(&x).up::<T>(device);
+        let solution = qr.solve(&solver, b).unwrap().await_result().unwrap();
+        let found = Dense::down(device, &solution.x);
         found.assert_near(&x, 50.0 * T::NEAR, &format!("{what}: least squares"));
     }
 }
@@ -87,9 +82,8 @@ fn factors_are_those_of_lapack_and_mean_the_same_q_to_both_engines() {
 #[test]
 fn inverses_of_triangles_leave_the_other_triangle_and_tell_of_a_zero() {
     fn run<T: Number>(device: &Device, uplo: Uplo, diag: Diag, a: &Dense) -> Result<Dense, Error> {
-        let of_a = Matrix::square(a.rows);
-        let inverse = device.solver().trtri(uplo, diag, of_a, up(device, a.elements::<T>())).unwrap();
-        Ok(Dense::of(a.rows, a.rows, &down(device, &inverse.await_result()?.matrix)))
+        let inverse = device.solver().trtri(uplo, diag, a.up::<T>(device)).unwrap();
+        Ok(Dense::down(device, &inverse.await_result()?.matrix))
     }
     let (driver, device) = bench(1);
     let host = Device::host().unwrap();

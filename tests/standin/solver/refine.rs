@@ -1,28 +1,23 @@
 //! Refined solutions: the routine of each precision, and what becomes of those that the library gives up on.
 
 use super::dense::{C, Dense, Number};
-use super::{A, B, bench, calls, shape};
-use crate::common::{down, up};
-use windlass::solver::{Lowest, Matrix, Refine, WideElement};
+use super::{A, B, bench, calls, matrix};
+use crate::common::down;
+use windlass::solver::{Lowest, WideElement};
+use windlass::tensor::Layout;
 use windlass::{Device, Error};
 
 pub(super) fn refined(device: &Device) -> Result<Vec<f64>, Error> {
-    let (a, b) = (device.upload(A)?.into_output(), device.upload(B)?.into_output());
-    let column = Matrix::new(3, 1);
-    let x = device
-        .solver()
-        .solve_refined(Refine::new(shape(), column).x(column), &a, &b, device.uninit(3)?)?
-        .await_result()?
-        .x;
+    let (a, b) = (matrix(device, 3, &A)?, device.upload(B)?);
+    let x = device.solver().solve_refined(Lowest::Single, &a, &b)?.await_result()?.x;
     device.download(&x)?.await_result()
 }
 
 /// B is the sum of the columns: there is a solution.
 pub(super) fn least_squares(device: &Device) -> Result<Vec<f64>, Error> {
-    let (of_a, of_b) = (Matrix::new(3, 2), Matrix::new(3, 1));
-    let (a, b) = (device.upload(&A[..6])?.into_output(), device.upload([5.0, 6.0, 2.5])?.into_output());
-    let x = device.uninit(2)?;
-    let x = device.solver().solve_refined(Refine::new(of_a, of_b).x(Matrix::new(2, 1)), &a, &b, x)?.await_result()?.x;
+    let a = device.upload(&A[..6])?.into_output().with_layout(Layout::columns(3, 2))?;
+    let b = device.upload([5.0, 6.0, 2.5])?;
+    let x = device.solver().solve_refined(Lowest::Single, &a, &b)?.await_result()?.x;
     device.download(&x)?.await_result()
 }
 
@@ -32,14 +27,11 @@ fn solve<T: Number + WideElement>(
     a: &Dense,
     b: &Dense,
 ) -> Result<(Dense, Option<usize>), Error> {
-    let (of_a, of_b, of_x) = (Matrix::new(a.rows, a.cols), Matrix::new(b.rows, b.cols), Matrix::new(a.cols, b.cols));
-    let (given, right, x) =
-        (up(device, a.elements::<T>()), up(device, b.elements::<T>()), device.uninit(a.cols * b.cols)?);
-    let pending = device.solver().solve_refined(Refine::new(of_a, of_b).x(of_x).lowest(lowest), &given, &right, x)?;
-    let refined = pending.await_result()?;
+    let (given, right) = (a.up::<T>(device), b.up::<T>(device));
+    let refined = device.solver().solve_refined(lowest, &given, &right)?.await_result()?;
     // Both stay, whatever the library writes to.
-    assert_eq!((down(device, &given), down(device, &right)), (a.elements(), b.elements()));
-    Ok((Dense::of(a.cols, b.cols, &down(device, &refined.x)), refined.rounds))
+    assert_eq!((down(device, given.buffer()), down(device, right.buffer())), (a.elements(), b.elements()));
+    Ok((Dense::down(device, &refined.x), refined.rounds))
 }
 
 #[test]

@@ -2,10 +2,10 @@
 //! waits for the device.
 
 use super::dense::{C, Dense, Number};
-use super::{A, bench, calls, eigenvalues, shape};
-use crate::common::{down, up};
+use super::{A, bench, calls, eigenvalues, matrix};
+use crate::common::down;
 use crate::standin::{Mode, Session};
-use windlass::solver::{Jacobi, Matrix, Randomized, Svd, SvdMethod, Vectors};
+use windlass::solver::{Jacobi, Randomized, Svd, SvdMethod, Vectors};
 use windlass::{Complex, Device, Error};
 
 const BY_ROTATIONS: SvdMethod = SvdMethod::Jacobi(Jacobi::new());
@@ -16,8 +16,7 @@ fn largest() -> SvdMethod {
 }
 
 fn values(device: &Device, method: SvdMethod) -> Result<Vec<f64>, Error> {
-    let svd =
-        device.solver().svd_by(method, Vectors::Thin, shape(), device.upload(A)?.into_output())?.await_result()?;
+    let svd = device.solver().svd_by(method, Vectors::Thin, matrix(device, 3, &A)?)?.await_result()?;
     device.download(&svd.values)?.await_result()
 }
 
@@ -43,8 +42,8 @@ fn assert_decomposed<T: Number>(device: &Device, svd: &Svd<T>, a: &Dense, what: 
     let s: Vec<f64> = down(device, &svd.values).iter().map(|s| T::real_as_double(*s)).collect();
     assert!(s.is_sorted_by(|x, y| x >= y) && s.iter().all(|s| *s >= 0.0), "{what}: {s:?}");
     let (Some(u), Some(vh)) = (&svd.u, &svd.vh) else { panic!("{what}: no vectors") };
-    let u = Dense::of(a.rows, svd.u_matrix().cols(), &down(device, u));
-    let v = Dense::of(svd.vh_matrix().rows(), a.cols, &down(device, vh)).adjoint();
+    let u = Dense::down(device, u);
+    let v = Dense::down(device, vh).adjoint();
     u.assert_orthonormal(T::NEAR, &format!("{what}: U"));
     v.assert_orthonormal(T::NEAR, &format!("{what}: V"));
     let scaled = Dense::by(a.rows, s.len(), |i, j| u.at(i, j) * s[j]);
@@ -53,12 +52,12 @@ fn assert_decomposed<T: Number>(device: &Device, svd: &Svd<T>, a: &Dense, what: 
 
 /// Each method, each set of vectors.
 fn decomposed<T: Number>(device: &Device, host: &Device, (m, n): (usize, usize)) {
-    let (a, of_a, least) = (Dense::sample::<T>(m, n), Matrix::new(m, n), m.min(n));
-    let start = |device| up(device, a.elements::<T>());
+    let (a, least) = (Dense::sample::<T>(m, n), m.min(n));
+    let start = |device| a.up::<T>(device);
     let found = |device: &Device, svd: &Svd<T>| -> Vec<C> {
         down(device, &svd.values).iter().map(|s| C::new(T::real_as_double(*s), 0.0)).collect()
     };
-    let want = host.solver().svd_by(SvdMethod::Bidiagonal, Vectors::Thin, of_a, start(host)).unwrap();
+    let want = host.solver().svd_by(SvdMethod::Bidiagonal, Vectors::Thin, start(host)).unwrap();
     let want = Dense { rows: least, cols: 1, numbers: found(host, &want.await_result().unwrap()) };
     for method in [SvdMethod::Auto, SvdMethod::Bidiagonal, SvdMethod::Polar, BY_ROTATIONS, largest()] {
         for vectors in [Vectors::None, Vectors::Thin, Vectors::Full] {
@@ -67,7 +66,7 @@ fn decomposed<T: Number>(device: &Device, host: &Device, (m, n): (usize, usize))
                 continue;
             }
             let what = format!("{} of {m} x {n}, {method:?}, {vectors:?}", std::any::type_name::<T>());
-            let svd = device.solver().svd_by(method, vectors, of_a, start(device)).unwrap().await_result().unwrap();
+            let svd = device.solver().svd_by(method, vectors, start(device)).unwrap().await_result().unwrap();
             let values = Dense { rows: rank, cols: 1, numbers: found(device, &svd) };
             let first = Dense { rows: rank, cols: 1, numbers: want.numbers[..rank].to_vec() };
             values.assert_near(&first, 20.0 * T::NEAR, &what);
@@ -77,8 +76,8 @@ fn decomposed<T: Number>(device: &Device, host: &Device, (m, n): (usize, usize))
                 assert_decomposed(device, &svd, &a, &what);
             } else if vectors != Vectors::None {
                 // A * v = s * u, of the columns there are.
-                let u = Dense::of(m, rank, &down(device, svd.u.as_ref().unwrap()));
-                let v = Dense::of(rank, n, &down(device, svd.vh.as_ref().unwrap())).adjoint();
+                let u = Dense::down(device, svd.u.as_ref().unwrap());
+                let v = Dense::down(device, svd.vh.as_ref().unwrap()).adjoint();
                 let scaled = Dense::by(m, rank, |i, j| u.at(i, j) * values.at(j, 0));
                 a.times(&v).assert_near(&scaled, 20.0 * T::NEAR, &what);
                 u.assert_orthonormal(T::NEAR, &what);
@@ -100,7 +99,7 @@ fn values_and_vectors_are_right_by_each_method() {
     // One of rank one: the other vectors belong to values of zero.
     let a = Dense::by(4, 3, |i, j| C::new((i + 1) as f64 * (j + 2) as f64, 0.0));
     for method in [SvdMethod::Bidiagonal, SvdMethod::Polar, BY_ROTATIONS] {
-        let svd = device.solver().svd_by(method, Vectors::Full, Matrix::new(4, 3), up(&device, a.elements::<f64>()));
+        let svd = device.solver().svd_by(method, Vectors::Full, a.up::<f64>(&device));
         assert_decomposed(&device, &svd.unwrap().await_result().unwrap(), &a, &format!("rank one, {method:?}"));
     }
     drop((device, host));
@@ -129,9 +128,9 @@ fn routines(driver: &Session) -> Vec<String> {
 fn many_values_are_by_the_polar_decomposition_unless_it_moved_them() {
     fn run<T: Number>(driver: &Session, device: &Device, (m, n): (usize, usize), want: &[&str]) {
         let (a, what) = (large::<T>(m, n), format!("{} of {m} x {n}: {want:?}", std::any::type_name::<T>()));
-        let start = up(device, a.elements::<T>());
+        let start = a.up::<T>(device);
         driver.log(true);
-        let svd = device.solver().svd(Vectors::Thin, Matrix::new(m, n), start).unwrap().await_result().unwrap();
+        let svd = device.solver().svd(Vectors::Thin, start).unwrap().await_result().unwrap();
         driver.log(false);
         assert_eq!(routines(driver), want, "{what}");
         assert_eq!(svd.error(), None, "{what}: what stands is exact");
@@ -146,8 +145,8 @@ fn many_values_are_by_the_polar_decomposition_unless_it_moved_them() {
     run::<f32>(&driver, &device, (LARGE, LARGE + 1), &both);
     run::<C>(&driver, &device, (LARGE + 1, LARGE), &both);
     // Who asks for that method is told by how much.
-    let a = up(&device, A.to_vec());
-    let svd = device.solver().svd_by(SvdMethod::Polar, Vectors::None, shape(), a).unwrap().await_result().unwrap();
+    let a = matrix(&device, 3, &A).unwrap();
+    let svd = device.solver().svd_by(SvdMethod::Polar, Vectors::None, a).unwrap().await_result().unwrap();
     assert_eq!(svd.error(), Some(0.25));
     driver.clear();
     drop((svd, device));
@@ -165,11 +164,11 @@ fn routines_that_wait_hold_up_nobody() {
     ];
     for (name, run, method) in all {
         let want = run(&device).unwrap();
-        let (a, b) = (up(&device, A.to_vec()), up(&device, A.to_vec()));
+        let [a, b] = [(); 2].map(|()| matrix(&device, 3, &A).unwrap());
         driver.mode(Mode::Manual);
         let solver = device.solver();
-        let pending = solver.svd_by(method, Vectors::Thin, shape(), a).unwrap();
-        let other = solver.svd_by(method, Vectors::None, shape(), b).unwrap();
+        let pending = solver.svd_by(method, Vectors::Thin, a).unwrap();
+        let other = solver.svd_by(method, Vectors::None, b).unwrap();
         assert!(!pending.is_ready() && !other.is_ready(), "{name}: nothing has run");
         driver.mode(Mode::Eager);
         driver.release();
@@ -186,8 +185,8 @@ fn routines_that_wait_hold_up_nobody() {
 fn what_holds_no_numbers_has_no_values_and_all_buffers_come_back() {
     let (driver, device) = bench(1);
     for method in [SvdMethod::Bidiagonal, SvdMethod::Polar, BY_ROTATIONS] {
-        let a = up(&device, vec![1.0, f64::NAN, 0.0, 2.0]);
-        let svd = device.solver().svd_by(method, Vectors::Thin, Matrix::square(2), a).unwrap();
+        let a = matrix(&device, 2, &[1.0, f64::NAN, 0.0, 2.0]).unwrap();
+        let svd = device.solver().svd_by(method, Vectors::Thin, a).unwrap();
         let rejected = svd.await_result().unwrap_err();
         assert!(matches!(rejected.error, Error::NotConverged { .. }), "{method:?}: {rejected}");
         let (a, s, u, vh, info) = rejected.back.unwrap();
@@ -204,8 +203,8 @@ fn matrices_at_the_ends_of_the_range_are_decomposed_in_its_middle() {
     let (driver, device) = bench(1);
     for method in [SvdMethod::Auto, SvdMethod::Bidiagonal, SvdMethod::Polar, BY_ROTATIONS] {
         let of = |scale: f64| {
-            let a = up(&device, A.map(|x| x * scale));
-            let svd = device.solver().svd_by(method, Vectors::Thin, shape(), a).unwrap().await_result().unwrap();
+            let a = matrix(&device, 3, &A.map(|x| x * scale)).unwrap();
+            let svd = device.solver().svd_by(method, Vectors::Thin, a).unwrap().await_result().unwrap();
             down(&device, &svd.values)
         };
         let want = of(1.0);

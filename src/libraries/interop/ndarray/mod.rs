@@ -6,8 +6,8 @@
 //! function.
 //!
 //! `upload` copies arrays to buffers, `download` copies buffers to arrays, `product` has the sizes of products. The
-//! other files take views and return arrays: `dense` for products, `solver` for factorizations, `sparse` for sparse
-//! matrices and their products, `numbers` for random numbers. `tensor`: tensors from arrays, and back.
+//! other files take views and return arrays: `dense` for products, `sparse` for sparse matrices and their products, `numbers` for
+//! random numbers. `tensor`: tensors from arrays, and back.
 
 #[cfg(feature = "blas")]
 mod dense;
@@ -16,8 +16,6 @@ mod download;
 mod numbers;
 #[cfg(feature = "blas")]
 mod product;
-#[cfg(feature = "solver")]
-mod solver;
 #[cfg(feature = "sparse")]
 mod sparse;
 mod tensor;

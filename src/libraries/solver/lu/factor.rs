@@ -1,7 +1,10 @@
 //! getrf.
 
+use super::super::Inverse;
+use super::super::given::sizes;
 use super::super::prelude::*;
 use super::Lu;
+use crate::core::dispatch::PendingDispatch;
 use crate::core::op::Verdict;
 #[cfg(feature = "host")]
 use crate::core::room::collected;
@@ -20,11 +23,11 @@ pub(in crate::libraries::solver) struct Getrf<T> {
 }
 
 impl<T: SolverElement> Output for Lu<T> {
-    type Writes = (T, i64, i32);
-    type Host = Matrix;
+    type Writes = (Strided<T>, Strided<i64>, Strided<i32>);
+    type Host = ();
 
-    fn join((factors, pivots, info): Bufs<Self>, matrix: Matrix) -> Result<Self> {
-        Ok(Lu { factors, pivots, info, matrix })
+    fn join((factors, pivots, info): Bufs<Self>, (): ()) -> Result<Self> {
+        Ok(Lu { factors, pivots, info })
     }
 }
 
@@ -81,57 +84,68 @@ impl<T: SolverElement> Routine for Getrf<T> {
         calls::verdict(queue, info, of.count)
     }
 
-    fn finish(&self, raw: First) -> Result<Matrix> {
-        Meaning::Singular.verdict(raw).map(|()| self.a)
+    fn finish(&self, raw: First) -> Result<()> {
+        Meaning::Singular.verdict(raw)
     }
 }
 
 impl Solver {
-    /// LU factors with partial pivoting, in place of A (`getrf`; `cusolverDnXgetrf`), of a matrix of any shape or of each of a
-    /// batch.
+    /// LU factors with partial pivoting (`getrf`; `cusolverDnXgetrf`), of a matrix of any shape or of each of a batch, in the
+    /// memory of A if it is given by value.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when A does not lie inside its buffer; a stale or foreign buffer. At the wait
-    /// [`Error::Singular`] with the first zero on the diagonal of U (of the first such matrix of a batch): the factors are
-    /// complete all the same. On a GPU also with a subnormal pivot whose reciprocal overflows. All buffers come back: A or
+    /// [`Error::InvalidArgument`] when A has less than two axes or is too large for the library; a stale or foreign tensor. At the
+    /// wait [`Error::Singular`] with the first zero on the diagonal of U (of the first such matrix of a batch): the factors are
+    /// complete all the same. On a GPU also with a subnormal pivot whose reciprocal overflows. All tensors come back: A or
     /// its factors, the pivots, and an info for each matrix.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, Transpose, solver::Matrix};
+    /// use windlass::{Device, Transpose};
     /// let device = Device::host()?;
-    /// let a = device.upload([1.0f64, 2.0, 1.0, 4.0])?.into_output(); // [1 1; 2 4]
-    /// let lu = device.solver().lu(Matrix::square(2), a)?.await_result()?;
-    /// assert_eq!(device.download(lu.factors())?.await_result()?, [2.0, 0.5, 4.0, -1.0]);
-    /// assert_eq!(device.download(lu.pivots())?.await_result()?, [2, 2]);
-    /// let b = device.upload([3.0f64, 8.0])?.into_output();
-    /// let x = lu.solve(&device.solver(), Transpose::No, Matrix::new(2, 1), b)?.await_result()?;
-    /// assert_eq!(device.download(&x)?.await_result()?, [2.0, 1.0]);
+    /// let a = device.tensor([2, 2], [1.0f64, 1.0, 2.0, 4.0])?;
+    /// let lu = device.solver().lu(&a)?.await_result()?;
+    /// assert_eq!(device.show(lu.factors())?.to_string(), "[[ 2.   4. ]\n [ 0.5 -1. ]]");
+    /// assert_eq!(device.to_vec(lu.pivots())?, [2, 2]);
+    /// let x = lu.solve(&device.solver(), Transpose::No, device.tensor([2], [3.0, 8.0])?)?.await_result()?;
+    /// assert_eq!(device.to_vec(&x)?, [2.0, 1.0]);
     /// # Ok(()) }
     /// ```
-    pub fn lu<T: SolverElement>(&self, of_a: Matrix, a: DeviceBuffer<T>) -> Submitted<Lu<T>, Verdict> {
-        let made = of_a.check("a", a.len()).and_then(|()| {
-            let pivots = self.device.uninit(of_a.size().saturating_mul(of_a.count))?;
-            Ok((pivots, self.device.uninit(of_a.count)?))
-        });
+    pub fn lu<'a, T: SolverElement>(&self, a: impl GivenTensor<'a, T>) -> Submitted<Lu<T>, Verdict> {
+        self.getrf(a.into())
+    }
+
+    fn getrf<T: SolverElement>(&self, a: Given<'_, T>) -> Submitted<Lu<T>, Verdict> {
+        let made = self.taken(a, |batch, of| Ok((self.new_tensor(batch, &[of.size()])?, self.new_tensor(batch, &[])?)));
         match made {
-            Ok((pivots, info)) => self.getrf(of_a, a, pivots, info),
-            Err(error) => Err(self.refuse(Getrf::<T>::NAME, error, |d| Ok((a, d.uninit(0)?, d.uninit(0)?)))),
+            Ok((of_a, a, (pivots, info))) => self.submit(Getrf { a: of_a, _type: PhantomData }, (), (a, pivots, info)),
+            Err((error, a)) => Err(self
+                .refuse(Getrf::<T>::NAME, error, |d| Ok((a.back(d)?, d.uninit_tensor([0])?, d.uninit_tensor([0])?)))),
         }
     }
 
-    /// As [`lu`](Self::lu), with buffers for the pivots (`min(rows, cols)` for each matrix) and the infos (one for each) that the
-    /// caller gives.
+    /// The inverse of each matrix, by its LU factors ([`lu`](Self::lu), [`Lu::inverse`]). Does not wait.
     ///
     /// # Errors
-    /// As [`lu`](Self::lu), and when the buffer of the pivots or of the infos is too short.
-    pub fn getrf<T: SolverElement>(
+    /// [`Error::InvalidArgument`] when A is not square, or as [`lu`](Self::lu); at the wait [`Error::Singular`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let a = device.tensor([2, 2], [2.0f64, 1.0, 0.0, 4.0])?;
+    /// let inverse = device.solver().inverse(&a)?.await_result()?;
+    /// assert_eq!(device.show(&inverse.matrix)?.to_string(), "[[ 0.5   -0.125]\n [ 0.     0.25 ]]");
+    /// # Ok(()) }
+    /// ```
+    pub fn inverse<'a, T: SolverElement>(
         &self,
-        of_a: Matrix,
-        a: DeviceBuffer<T>,
-        pivots: DeviceBuffer<i64>,
-        info: DeviceBuffer<i32>,
-    ) -> Submitted<Lu<T>, Verdict> {
-        self.submit(Getrf { a: of_a, _type: PhantomData }, (), (a, pivots, info))
+        a: impl GivenTensor<'a, T>,
+    ) -> Result<PendingDispatch<Inverse<T>, Verdict>> {
+        let a = a.into();
+        let (_, of) = sizes("a", a.layout()).map_err(|error| error.in_op(Getrf::<T>::NAME, "solver"))?;
+        of.check_square("a").map_err(|error| error.in_op(Getrf::<T>::NAME, "solver"))?;
+        // A zero on the diagonal of U is found again.
+        let ((factors, pivots, info), _) = self.getrf(a)?.into_parts();
+        Lu::from_parts(factors, pivots, info).inverse(self)
     }
 }

@@ -1,7 +1,10 @@
 //! getri.
 
 use super::super::Inverse;
+use super::super::given::sizes;
 use super::super::prelude::*;
+use super::Lu;
+use crate::core::dispatch::PendingDispatch;
 use crate::core::op::Verdict;
 #[cfg(feature = "host")]
 use crate::core::room::{collected, filled};
@@ -79,36 +82,23 @@ impl<T: SolverElement> Routine for Getri<T> {
         calls::verdict(queue, info, of_a.count)
     }
 
-    fn finish(&self, raw: First) -> Result<Matrix> {
-        Meaning::Singular.verdict(raw).map(|()| self.c)
+    fn finish(&self, raw: First) -> Result<()> {
+        Meaning::Singular.verdict(raw)
     }
 }
 
-impl Solver {
-    /// The inverse of each matrix into C, from the factors and pivots of [`lu`](Self::lu).
+impl<T: SolverElement> Lu<T> {
+    /// The inverse of each matrix, as a new tensor.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer; a stale or foreign
-    /// buffer; at the wait [`Error::Singular`], and then what C holds of that matrix is not specified. C comes back.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, solver::Matrix};
-    /// let device = Device::host()?;
-    /// let a = device.upload([2.0f64, 0.0, 0.0, 4.0])?.into_output();
-    /// let lu = device.solver().lu(Matrix::square(2), a)?.await_result()?;
-    /// let inverse = lu.inverse(&device.solver())?.await_result()?;
-    /// assert_eq!(device.download(&inverse.matrix)?.await_result()?, [0.5, 0.0, 0.0, 0.25]);
-    /// # Ok(()) }
-    /// ```
-    pub fn getri<'a, T: SolverElement>(
-        &self,
-        of_a: Matrix,
-        factors: impl Readable<'a, T>,
-        pivots: impl Readable<'a, i64>,
-        of_c: Matrix,
-        c: DeviceBuffer<T>,
-    ) -> Submitted<Inverse<T>, Verdict> {
-        self.submit(Getri { a: of_a, c: of_c, _type: PhantomData }, (factors.into(), pivots.into()), (c,))
+    /// [`Error::InvalidArgument`] when the factors are not square, or were put together of parts that do not agree;
+    /// [`Error::OutOfMemory`] for the new tensor; a stale or foreign one; at the wait [`Error::Singular`], and then what the tensor
+    /// holds of that matrix is not specified.
+    pub fn inverse(&self, solver: &Solver) -> Result<PendingDispatch<Inverse<T>, Verdict>> {
+        let (batch, of) = sizes("a", self.factors.layout())?;
+        let c = solver.new_matrices(batch, of.rows, of.rows)?;
+        let (of_a, factors) = matrices_of("a", &self.factors)?;
+        let op = Getri { a: of_a, c: Matrix::of("c", c.layout())?, _type: PhantomData };
+        Ok(solver.submit(op, (factors, elements_of("pivots", &self.pivots)?), (c,))?)
     }
 }

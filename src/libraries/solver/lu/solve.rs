@@ -1,6 +1,7 @@
 //! getrs.
 
 use super::super::prelude::*;
+use super::Lu;
 #[cfg(feature = "host")]
 use crate::core::room::collected;
 #[cfg(feature = "cuda")]
@@ -22,7 +23,7 @@ impl<T: SolverElement> Routine for Getrs<T> {
     const NAME: &'static str = "getrs";
     const OPERANDS: OperandNames = (&["a", "pivots"], &["b"]);
     type Reads = (T, i64);
-    type Output = DeviceBuffer<T>;
+    type Output = Tensor<T>;
     type Raw = ();
 
     fn check(&self, (a, pivots): &Spans<(T, i64)>, (b,): &Spans<(T,)>) -> Result<()> {
@@ -74,22 +75,21 @@ impl<T: SolverElement> Routine for Getrs<T> {
     }
 }
 
-impl Solver {
-    /// Solves `op(A) * X = B` in place of B, from the factors and pivots of [`lu`](Self::lu) (`getrs`; `cusolverDnXgetrs`).
-    /// If a matrix is singular, the solution holds infinities and NaN.
+impl<T: SolverElement> Lu<T> {
+    /// Solves `op(A) * X = B` with these factors (`getrs`; `cusolverDnXgetrs`), in the memory of B if it is given by value. A B of
+    /// one axis is a vector. If a matrix is singular, the solution holds infinities and NaN.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer; a stale or foreign
-    /// buffer. B comes back.
-    pub fn getrs<'a, T: SolverElement>(
-        &self,
-        trans: Transpose,
-        of_a: Matrix,
-        factors: impl Readable<'a, T>,
-        pivots: impl Readable<'a, i64>,
-        of_b: Matrix,
-        b: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        self.submit(Getrs { trans, a: of_a, b: of_b, _type: PhantomData }, (factors.into(), pivots.into()), (b,))
+    /// [`Error::InvalidArgument`], with both shapes, when B has not as many rows as A, or another batch, or when the factors are not square; a stale or
+    /// foreign tensor. B comes back.
+    pub fn solve<'b>(&self, solver: &Solver, trans: Transpose, b: impl GivenTensor<'b, T>) -> Submitted<Tensor<T>> {
+        self.getrs(solver, trans, b.into())
+    }
+
+    fn getrs(&self, solver: &Solver, trans: Transpose, b: Given<'_, T>) -> Submitted<Tensor<T>> {
+        let factors = || Ok((matrices_of("a", &self.factors)?, elements_of("pivots", &self.pivots)?));
+        solver.with_factors(Getrs::<T>::NAME, factors(), b, &self.factors, |((a, factors), pivots), b, x| {
+            solver.submit(Getrs { trans, a, b, _type: PhantomData }, (factors, pivots), (x,))
+        })
     }
 }

@@ -1,40 +1,13 @@
 //! ormqr and unmqr.
 
+use super::super::given::sizes;
 use super::super::prelude::*;
+use super::Qr;
 #[cfg(feature = "host")]
 use crate::core::room::collected;
 use crate::libraries::flags::Side;
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::dense;
-
-/// The product of the Q of a [`Qr`](super::super::Qr) with another matrix: see [`Solver::ormqr`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub struct ApplyQ {
-    side: Side,
-    trans: Transpose,
-    a: Matrix,
-    c: Matrix,
-}
-
-impl ApplyQ {
-    /// `Q * C` for the Q of the factored matrix `of_a`.
-    pub fn new(of_a: Matrix, of_c: Matrix) -> Self {
-        ApplyQ { side: Side::Left, trans: Transpose::No, a: of_a, c: of_c }
-    }
-
-    /// The side of C from which Q is multiplied.
-    pub fn side(mut self, side: Side) -> Self {
-        self.side = side;
-        self
-    }
-
-    /// Whether Q is transposed.
-    pub fn trans(mut self, trans: Transpose) -> Self {
-        self.trans = trans;
-        self
-    }
-}
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -51,7 +24,7 @@ impl<T: SolverElement> Routine for Ormqr<T> {
     const NAME: &'static str = "ormqr";
     const OPERANDS: OperandNames = (&["a", "tau"], &["c"]);
     type Reads = (T, T);
-    type Output = DeviceBuffer<T>;
+    type Output = Tensor<T>;
     type Raw = ();
 
     fn check(&self, (a, tau): &Spans<(T, T)>, (c,): &Spans<(T,)>) -> Result<()> {
@@ -60,7 +33,8 @@ impl<T: SolverElement> Routine for Ormqr<T> {
         self.c.check("c", c.len())?;
         let (name, size) = if self.side == Side::Left { ("rows", self.c.rows) } else { ("columns", self.c.cols) };
         if size != self.a.rows {
-            return Err(Error::invalid("c", format!("{size} {name}, but Q has {} rows", self.a.rows)));
+            let (Matrix { rows, cols, .. }, m) = (self.c, self.a.rows);
+            return Err(Error::invalid("c", format!("{size} {name} in {rows} x {cols}, but Q is {m} x {m}")));
         }
         if self.c.count != self.a.count {
             return Err(Error::invalid("c", format!("{} matrices, but Q has {}", self.c.count, self.a.count)));
@@ -114,22 +88,30 @@ impl<T: SolverElement> Routine for Ormqr<T> {
     }
 }
 
-impl Solver {
-    /// `op(Q) * C` or `C * op(Q)` in place of C, with the reflectors and tau of [`qr`](Self::qr) (`ormqr`, `unmqr`;
-    /// `cusolverDn<t>ormqr`, `cusolverDn<t>unmqr`). Q is square and has as many rows as A.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] when the shapes do not agree, something does not lie inside its buffer, or `trans` is a plain
-    /// transpose of a complex Q; a stale or foreign buffer. C comes back.
-    pub fn ormqr<'a, T: SolverElement>(
+impl<T: SolverElement> Qr<T> {
+    pub(super) fn ormqr(
         &self,
-        spec: ApplyQ,
-        reflectors: impl Readable<'a, T>,
-        tau: impl Readable<'a, T>,
-        c: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let ApplyQ { side, trans, a, c: of_c } = spec;
-        let op = Ormqr { side, trans, a, c: of_c, _type: PhantomData };
-        self.submit(op, (reflectors.into(), tau.into()), (c,))
+        solver: &Solver,
+        (side, trans): (Side, Transpose),
+        c: Given<'_, T>,
+    ) -> Submitted<Tensor<T>> {
+        let made = matrices_of("a", &self.reflectors).and_then(|a| {
+            // From the right, C has the rows that it has.
+            let rows = if side == Side::Left { a.0.rows } else { sizes("c", c.layout())?.1.rows };
+            Ok((a, elements_of("tau", &self.tau)?, rows))
+        });
+        let made = match made {
+            Ok((a, tau, rows)) => {
+                solver.beside("c", c, (self.reflectors.shape(), rows), None).map(|(of_c, c)| (a, tau, of_c, c))
+            }
+            Err(error) => Err((error, c)),
+        };
+        match made {
+            Ok(((a, reflectors), tau, of_c, c)) => {
+                let op = Ormqr { side, trans, a, c: of_c, _type: PhantomData };
+                solver.submit(op, (reflectors, tau), (c,))
+            }
+            Err((error, c)) => Err(solver.refuse(Ormqr::<T>::NAME, error, |d| Ok((c.back(d)?,)))),
+        }
     }
 }

@@ -15,11 +15,11 @@ pub(in crate::libraries::solver) struct Geqrf<T, const PIVOTED: bool> {
 }
 
 impl<T: SolverElement> Output for Qr<T> {
-    type Writes = (T, T, Option<i64>);
-    type Host = Matrix;
+    type Writes = (Strided<T>, Strided<T>, Option<Strided<i64>>);
+    type Host = ();
 
-    fn join((reflectors, tau, columns): Bufs<Self>, matrix: Matrix) -> Result<Self> {
-        Ok(Qr { reflectors, tau, columns, matrix })
+    fn join((reflectors, tau, columns): Bufs<Self>, (): ()) -> Result<Self> {
+        Ok(Qr { reflectors, tau, columns })
     }
 }
 
@@ -91,62 +91,53 @@ impl<T: SolverElement, const PIVOTED: bool> Routine for Geqrf<T, PIVOTED> {
         Ok(())
     }
 
-    fn finish(&self, (): ()) -> Result<Matrix> {
-        Ok(self.a)
+    fn finish(&self, (): ()) -> Result<()> {
+        Ok(())
     }
 }
 
 impl Solver {
-    /// QR factors in place of A (`geqrf`; `cusolverDnXgeqrf`), of a matrix of any shape or of each of a batch.
+    /// QR factors (`geqrf`; `cusolverDnXgeqrf`), of a matrix of any shape or of each of a batch, in the memory of A if it is given
+    /// by value.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when A does not lie inside its buffer; a stale or foreign buffer. The buffers come back.
+    /// [`Error::InvalidArgument`] when A has less than two axes or is too large for the library; a stale or foreign tensor. The
+    /// tensors come back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, solver::Matrix};
-    /// let device = Device::host()?;
-    /// let a = device.upload([3.0f64, 4.0, 1.0, 2.0, 0.0, 1.0])?.into_output(); // 3 x 2, columns (3 4 1) and (2 0 1)
-    /// let qr = device.solver().qr(Matrix::new(3, 2), a)?.await_result()?;
-    /// let b = device.upload([5.0f64, 4.0, 2.0])?.into_output(); // the sum of the columns
-    /// let solution = qr.solve(&device.solver(), Matrix::new(3, 1), b)?.await_result()?;
-    /// let x = device.download(&solution.x)?.await_result()?;
+    /// let device = windlass::Device::host()?;
+    /// let a = device.tensor([3, 2], [3.0f64, 2.0, 4.0, 0.0, 1.0, 1.0])?;
+    /// let qr = device.solver().qr(&a)?.await_result()?;
+    /// let b = device.tensor([3], [5.0, 4.0, 2.0])?; // the sum of the columns
+    /// let x = device.to_vec(&qr.solve(&device.solver(), &b)?.await_result()?.x)?;
     /// assert!((x[0] - 1.0).abs() < 1e-15 && (x[1] - 1.0).abs() < 1e-15);
     /// # Ok(()) }
     /// ```
-    pub fn qr<T: SolverElement>(&self, of_a: Matrix, a: DeviceBuffer<T>) -> Submitted<Qr<T>> {
-        let made = of_a.check("a", a.len()).and_then(|()| self.device.uninit(of_a.size().saturating_mul(of_a.count)));
-        match made {
-            Ok(tau) => self.geqrf(of_a, a, tau),
-            Err(error) => Err(self.refuse(Geqrf::<T, false>::NAME, error, |d| Ok((a, d.uninit(0)?, None)))),
-        }
+    pub fn qr<'a, T: SolverElement>(&self, a: impl GivenTensor<'a, T>) -> Submitted<Qr<T>> {
+        self.geqrf::<T, false>(a.into())
     }
 
-    /// As [`qr`](Self::qr), with a buffer for tau, `min(rows, cols)` elements for each matrix, that the caller gives.
-    ///
-    /// # Errors
-    /// As [`qr`](Self::qr).
-    pub fn geqrf<T: SolverElement>(&self, of_a: Matrix, a: DeviceBuffer<T>, tau: DeviceBuffer<T>) -> Submitted<Qr<T>> {
-        self.submit(Geqrf::<T, false> { a: of_a, _type: PhantomData }, (), (a, tau, None))
-    }
-
-    /// QR factors with column pivoting in place of A (`geqp3`): the moduli on the diagonal of R do not increase, so
-    /// that it shows the rank. Only on the host engine.
+    /// QR factors with column pivoting (`geqp3`): the moduli on the diagonal of R do not increase, so that it shows the rank. Only
+    /// on the host engine; else as [`qr`](Self::qr).
     ///
     /// # Errors
     /// As [`qr`](Self::qr); on a GPU [`Error::Unsupported`], since cuSOLVER has no such routine.
-    pub fn qr_pivoted<T: SolverElement>(&self, of_a: Matrix, a: DeviceBuffer<T>) -> Submitted<Qr<T>> {
-        let made = of_a.check("a", a.len()).and_then(|()| {
-            let tau = self.device.uninit(of_a.size().saturating_mul(of_a.count))?;
-            let permuted = Geqrf::<T, true>::permuted(&of_a);
-            Ok((tau, self.device.uninit(permuted.saturating_mul(of_a.count))?))
+    pub fn qr_pivoted<'a, T: SolverElement>(&self, a: impl GivenTensor<'a, T>) -> Submitted<Qr<T>> {
+        self.geqrf::<T, true>(a.into())
+    }
+
+    fn geqrf<T: SolverElement, const PIVOTED: bool>(&self, a: Given<'_, T>) -> Submitted<Qr<T>> {
+        let made = self.taken(a, |batch, of| {
+            let columns = || self.new_tensor(batch, &[Geqrf::<T, PIVOTED>::permuted(of)]);
+            Ok((self.new_tensor(batch, &[of.size()])?, PIVOTED.then(columns).transpose()?))
         });
         match made {
-            Ok((tau, columns)) => {
-                self.submit(Geqrf::<T, true> { a: of_a, _type: PhantomData }, (), (a, tau, Some(columns)))
+            Ok((of_a, a, (tau, columns))) => {
+                self.submit(Geqrf::<T, PIVOTED> { a: of_a, _type: PhantomData }, (), (a, tau, columns))
             }
-            Err(error) => {
-                Err(self.refuse(Geqrf::<T, true>::NAME, error, |d| Ok((a, d.uninit(0)?, Some(d.uninit(0)?)))))
+            Err((error, a)) => {
+                Err(self.refuse(Geqrf::<T, PIVOTED>::NAME, error, |d| Ok((a.back(d)?, d.uninit_tensor([0])?, None))))
             }
         }
     }

@@ -11,9 +11,9 @@ use crate::libraries::solver::native::kernels;
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(in crate::libraries::solver) struct Orgqr<T> {
-    a: Matrix,
-    q: Matrix,
-    _type: PhantomData<T>,
+    pub(super) a: Matrix,
+    pub(super) q: Matrix,
+    pub(super) _type: PhantomData<T>,
 }
 
 impl<T: SolverElement> Orgqr<T> {
@@ -28,7 +28,7 @@ impl<T: SolverElement> Routine for Orgqr<T> {
     const NAME: &'static str = "orgqr";
     const OPERANDS: OperandNames = (&["a", "tau"], &["q"]);
     type Reads = (T, T);
-    type Output = DeviceBuffer<T>;
+    type Output = Tensor<T>;
     type Raw = ();
 
     fn check(&self, (a, tau): &Spans<(T, T)>, (q,): &Spans<(T,)>) -> Result<()> {
@@ -104,24 +104,5 @@ impl<T: SolverElement> Routine for Orgqr<T> {
 
     fn finish(&self, (): ()) -> Result<()> {
         Ok(())
-    }
-}
-
-impl Solver {
-    /// The first columns of Q, as many as `of_q` has, from the reflectors and tau of [`qr`](Self::qr) (`orgqr`,
-    /// `ungqr`; `cusolverDn<t>orgqr`, `cusolverDn<t>ungqr`). The reflectors are not changed.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] when the shapes do not agree or something does not lie inside its buffer; a stale or foreign
-    /// buffer. Q comes back.
-    pub fn orgqr<'a, T: SolverElement>(
-        &self,
-        of_a: Matrix,
-        reflectors: impl Readable<'a, T>,
-        tau: impl Readable<'a, T>,
-        of_q: Matrix,
-        q: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        self.submit(Orgqr { a: of_a, q: of_q, _type: PhantomData }, (reflectors.into(), tau.into()), (q,))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::super::Solution;
 use super::super::prelude::*;
+use super::Qr;
 use crate::core::op::Verdict;
 #[cfg(feature = "host")]
 use crate::core::room::{collected, filled};
@@ -15,6 +16,8 @@ use crate::libraries::solver::native::dense;
 pub(in crate::libraries::solver) struct Qrs<T> {
     a: Matrix,
     b: Matrix,
+    /// Where the rows of B are.
+    axis: isize,
     _type: PhantomData<T>,
 }
 
@@ -91,17 +94,20 @@ impl<T: SolverElement> Routine for Qrs<T> {
         calls::verdict(queue, info, of_a.count)
     }
 
-    fn finish(&self, raw: First) -> Result<()> {
-        Meaning::Singular.verdict(raw)
+    fn finish(&self, raw: First) -> Result<(isize, usize)> {
+        Meaning::Singular.verdict(raw).map(|()| (self.axis, self.a.cols))
     }
 }
 
-pub(super) fn submit<T: SolverElement>(
-    solver: &Solver,
-    of_a: Matrix,
-    factors: (In<'_, T>, In<'_, T>, Option<In<'_, i64>>),
-    of_b: Matrix,
-    b: DeviceBuffer<T>,
-) -> Submitted<Solution<T>, Verdict> {
-    solver.submit(Qrs { a: of_a, b: of_b, _type: PhantomData }, factors, (b,))
+impl<T: SolverElement> Qr<T> {
+    pub(super) fn geqrs(&self, solver: &Solver, b: Given<'_, T>) -> Submitted<Solution<T>, Verdict> {
+        let parts = || {
+            let columns = self.columns.as_ref().map(|columns| elements_of("columns", columns)).transpose()?;
+            Ok((matrices_of("a", &self.reflectors)?, elements_of("tau", &self.tau)?, columns))
+        };
+        let axis = if b.layout().rank() == 1 { -1 } else { -2 };
+        solver.with_factors(Qrs::<T>::NAME, parts(), b, &self.reflectors, |((a, reflectors), tau, columns), b, x| {
+            solver.submit(Qrs { a, b, axis, _type: PhantomData }, (reflectors, tau, columns), (x,))
+        })
+    }
 }

@@ -68,10 +68,10 @@ pub(crate) fn batched<T: SolverElement>(
     // Both without the columns that were not requested.
     let (from, to) = ((u, m, m * m), (to_u, of_u.leading(), of_u.distance()));
     // SAFETY: U lies inside its buffer (checked), what is copied in scratch of this dispatch.
-    unsafe { kernels::copy_matrices::<T>(queue, Copy::All, from, to, (m, of_u.cols()), count) }?;
+    unsafe { kernels::copy_matrices::<T>(queue, Copy::All, from, to, (m, of_u.cols), count) }?;
     let (from, to) = ((v, n, n * n), (to_vh, of_vh.leading(), of_vh.distance()));
     // SAFETY: as above, of `V^H`.
-    unsafe { kernels::copy_matrices::<T>(queue, Copy::Adjoint, from, to, (n, of_vh.rows()), count) }
+    unsafe { kernels::copy_matrices::<T>(queue, Copy::Adjoint, from, to, (n, of_vh.rows), count) }
 }
 
 /// One matrix.

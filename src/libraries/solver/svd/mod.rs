@@ -29,29 +29,24 @@ pub enum Vectors {
 }
 
 /// `A = U * diag(s) * V^H` of a matrix, or of each of a batch.
-///
-/// The values descend. U has `rows` rows, `vh` (which is `V^H`) has `cols` columns; both lie without gaps, one matrix after the
-/// other.
 #[derive(Debug)]
 pub struct Svd<T: SolverElement> {
-    /// The singular values, `min(rows, cols)` for each matrix.
-    pub values: DeviceBuffer<T::Real>,
-    /// U.
-    pub u: Option<DeviceBuffer<T>>,
-    /// `V^H`.
-    pub vh: Option<DeviceBuffer<T>>,
-    /// The buffer that held A. Its contents are undefined: an operation that reads it is refused.
-    pub a: DeviceBuffer<T>,
+    /// The singular values, descending, `min(rows, cols)` for each matrix.
+    pub values: Tensor<T::Real>,
+    /// U, which has `rows` rows.
+    pub u: Option<Tensor<T>>,
+    /// `V^H`, which has `cols` columns.
+    pub vh: Option<Tensor<T>>,
+    /// The tensor that held A. Its contents are undefined: an operation that reads it is refused.
+    pub a: Tensor<T>,
     /// An info for each matrix: all zero.
-    pub info: DeviceBuffer<i32>,
-    shape: SvdShape,
+    pub info: Tensor<i32>,
     reached: Reached,
 }
 
 /// What an SVD computes.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-pub struct SvdShape {
+pub(super) struct SvdShape {
     pub(super) a: Matrix,
     pub(super) vectors: Vectors,
     pub(super) method: SvdMethod,
@@ -80,16 +75,6 @@ impl SvdShape {
 }
 
 impl<T: SolverElement> Svd<T> {
-    /// Where U lies.
-    pub fn u_matrix(&self) -> Matrix {
-        self.shape.u()
-    }
-
-    /// Where `V^H` lies.
-    pub fn vh_matrix(&self) -> Matrix {
-        self.shape.vh()
-    }
-
     /// How many sweeps the Jacobi method made, the most of a batch. `None` for the other methods, and for a batch that
     /// was one call of the library, which does not report it.
     pub fn sweeps(&self) -> Option<usize> {
@@ -105,11 +90,11 @@ impl<T: SolverElement> Svd<T> {
 }
 
 impl<T: SolverElement> Output for Svd<T> {
-    type Writes = (T, T::Real, Option<T>, Option<T>, i32);
-    type Host = (SvdShape, Reached);
+    type Writes = (Strided<T>, Strided<T::Real>, Option<Strided<T>>, Option<Strided<T>>, Strided<i32>);
+    type Host = Reached;
 
-    fn join((a, values, u, vh, info): Bufs<Self>, (shape, reached): (SvdShape, Reached)) -> Result<Self> {
-        Ok(Svd { values, u, vh, a, info, shape, reached })
+    fn join((a, values, u, vh, info): Bufs<Self>, reached: Reached) -> Result<Self> {
+        Ok(Svd { values, u, vh, a, info, reached })
     }
 }
 
@@ -227,38 +212,37 @@ impl<T: SolverElement> Routine for Gesvd<T> {
         Ok(())
     }
 
-    fn finish(&self, raw: Self::Raw) -> Result<(SvdShape, Reached)> {
+    fn finish(&self, raw: Self::Raw) -> Result<Reached> {
         let (first, reached) = verdict::unpack(raw);
-        Meaning::NotConverged.verdict(first).map(|()| (self.shape, Reached::unpack(reached)))
+        Meaning::NotConverged.verdict(first).map(|()| Reached::unpack(reached))
     }
 }
 
 impl Solver {
     /// The singular values of A, and the vectors asked for, of a matrix of any shape or of each of a batch, by the method that
-    /// suits the engine and the size ([`SvdMethod::Auto`]).
+    /// suits the engine and the size ([`SvdMethod::Auto`]). An A that is given by value is used up.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when A does not lie inside its buffer; [`Error::OutOfMemory`]; a stale or foreign
-    /// buffer. At the wait [`Error::NotConverged`], also if A holds a NaN or an infinity. All buffers come back; what A
-    /// holds is not specified.
+    /// [`Error::InvalidArgument`] when A has less than two axes or is too large for the library; [`Error::OutOfMemory`]; a stale
+    /// or foreign tensor. At the wait [`Error::NotConverged`], also if A holds a NaN or an infinity. All tensors come back;
+    /// what A holds is not specified.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, solver::{Matrix, Vectors}};
+    /// use windlass::{Device, solver::Vectors};
     /// let device = Device::host()?;
-    /// let a = device.upload([0.0f64, 2.0, 3.0, 0.0])?.into_output(); // [0 3; 2 0]
-    /// let svd = device.solver().svd(Vectors::Thin, Matrix::square(2), a)?.await_result()?;
-    /// let values = device.download(&svd.values)?.await_result()?;
-    /// assert!((values[0] - 3.0).abs() < 1e-15 && (values[1] - 2.0).abs() < 1e-15);
+    /// let a = device.tensor([2, 3], [0.0f64, 3.0, 0.0, 2.0, 0.0, 0.0])?;
+    /// let svd = device.solver().svd(Vectors::Thin, &a)?.await_result()?;
+    /// assert!(device.allclose(&svd.values, &device.tensor([2], [3.0, 2.0])?, 1e-15, 0.0)?);
+    /// assert_eq!(svd.vh.map(|vh| vh.shape().to_vec()), Some(vec![2, 3]));
     /// # Ok(()) }
     /// ```
-    pub fn svd<T: SolverElement>(
+    pub fn svd<'a, T: SolverElement>(
         &self,
         vectors: Vectors,
-        of_a: Matrix,
-        a: DeviceBuffer<T>,
+        a: impl GivenTensor<'a, T>,
     ) -> Submitted<Svd<T>, Verdict> {
-        self.svd_by(SvdMethod::Auto, vectors, of_a, a)
+        self.gesvd(SvdMethod::Auto, vectors, a.into())
     }
 
     /// [`svd`](Self::svd) by the given method. A randomized decomposition gives as many values and vectors as its rank,
@@ -271,49 +255,56 @@ impl Solver {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, solver::{Jacobi, Matrix, Randomized, SvdMethod, Vectors}};
-    /// let (device, shape) = (Device::host()?, Matrix::new(3, 2));
-    /// let a = || device.upload([1.0f64, 0.0, 0.0, 0.0, 1e-8, 0.0]).map(|a| a.into_output());
+    /// use windlass::{Device, solver::{Jacobi, Randomized, SvdMethod, Vectors}};
+    /// let device = Device::host()?;
+    /// let a = device.tensor([3, 2], [1.0f64, 0.0, 0.0, 1e-8, 0.0, 0.0])?;
     /// let jacobi = SvdMethod::Jacobi(Jacobi::new().sweeps(20));
-    /// let svd = device.solver().svd_by(jacobi, Vectors::Thin, shape, a()?)?.await_result()?;
-    /// assert_eq!(device.download(&svd.values)?.await_result()?, [1.0, 1e-8]);
+    /// let svd = device.solver().svd_by(jacobi, Vectors::Thin, &a)?.await_result()?;
+    /// assert_eq!(device.to_vec(&svd.values)?, [1.0, 1e-8]);
     /// assert!(svd.sweeps().is_some());
     ///
     /// let largest = SvdMethod::Randomized(Randomized::new(1));
-    /// let svd = device.solver().svd_by(largest, Vectors::None, shape, a()?)?.await_result()?;
-    /// assert!((device.download(&svd.values)?.await_result()?[0] - 1.0).abs() < 1e-14);
+    /// let svd = device.solver().svd_by(largest, Vectors::None, &a)?.await_result()?;
+    /// assert!((device.item(&svd.values)? - 1.0).abs() < 1e-14);
     /// # Ok(()) }
     /// ```
-    pub fn svd_by<T: SolverElement>(
+    pub fn svd_by<'a, T: SolverElement>(
         &self,
         method: SvdMethod,
         vectors: Vectors,
-        of_a: Matrix,
-        a: DeviceBuffer<T>,
+        a: impl GivenTensor<'a, T>,
     ) -> Submitted<Svd<T>, Verdict> {
-        let shape = SvdShape { a: of_a, vectors, method };
-        let room = |of: Matrix| match vectors {
-            Vectors::None => Ok(None),
-            _ => of.check_shape("a").and_then(|()| self.device.uninit(of.len().unwrap_or(usize::MAX))).map(Some),
-        };
-        let full = matches!(method, SvdMethod::Randomized(_)) && vectors == Vectors::Full;
-        let whole = || match full {
-            true => Err(Error::invalid(
-                "vectors",
-                "a randomized decomposition has no full set of vectors: use `Vectors::Thin`",
-            )),
-            false => Ok(()),
-        };
-        let checked = of_a.check("a", a.len()).and_then(|()| method.check(of_a.size())).and_then(|()| whole());
-        let made = checked.and_then(|()| {
-            let values = self.device.uninit(shape.values().saturating_mul(of_a.count))?;
-            Ok((values, room(shape.u())?, room(shape.vh())?, self.device.uninit(of_a.count)?))
+        self.gesvd(method, vectors, a.into())
+    }
+
+    pub(super) fn gesvd<T: SolverElement>(
+        &self,
+        method: SvdMethod,
+        vectors: Vectors,
+        a: Given<'_, T>,
+    ) -> Submitted<Svd<T>, Verdict> {
+        let made = self.taken(a, |batch, of| {
+            method.check(of.size())?;
+            if matches!(method, SvdMethod::Randomized(_)) && vectors == Vectors::Full {
+                let what = "a randomized decomposition has no full set of vectors: use `Vectors::Thin`";
+                return Err(Error::invalid("vectors", what));
+            }
+            let shape = SvdShape { a: *of, vectors, method };
+            let room = |of: Matrix| match vectors {
+                Vectors::None => Ok(None),
+                _ => self.new_matrices(batch, of.rows, of.cols).map(Some),
+            };
+            let values = self.new_tensor(batch, &[shape.values()])?;
+            Ok((values, room(shape.u())?, room(shape.vh())?, self.new_tensor(batch, &[])?))
         });
         match made {
-            Ok((values, u, vh, info)) => self.submit(Gesvd { shape, _type: PhantomData }, (), (a, values, u, vh, info)),
-            Err(error) => {
-                Err(self.refuse(Gesvd::<T>::NAME, error, |d| Ok((a, d.uninit(0)?, None, None, d.uninit(0)?))))
+            Ok((of_a, a, (values, u, vh, info))) => {
+                let shape = SvdShape { a: of_a, vectors, method };
+                self.submit(Gesvd { shape, _type: PhantomData }, (), (a, values, u, vh, info))
             }
+            Err((error, a)) => Err(self.refuse(Gesvd::<T>::NAME, error, |d| {
+                Ok((a.back(d)?, d.uninit_tensor([0])?, None, None, d.uninit_tensor([0])?))
+            })),
         }
     }
 }
