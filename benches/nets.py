@@ -32,7 +32,7 @@ class Rows:
             began = time.perf_counter()
             call()
             times.append((time.perf_counter() - began) * 1e6)
-        print(f"{name}\t{sorted(times)[len(times) // 2]:.1f}", flush=True)
+        print(f"{name}\t{min(times):.1f}", flush=True)
 
     def convolution(self, n, shape, groups=1):
         c, k, r, s, rows = shape
@@ -59,6 +59,45 @@ class Rows:
             net, x = self.torch.nn.LSTM(hidden, hidden, layers), self.filled(steps, batch, hidden)
             self.row(name, lambda: net(x))
 
+    def images(self):
+        f, x = self.functional, self.filled(8, 64, 112, 112)
+        small, grid = self.filled(4, 32, 64, 64), self.filled(4, 64, 64, 2) * 2
+        for name, call in {
+            "average pool 8x64x112x112 2x2": lambda: f.avg_pool2d(x, 2),
+            "max pool 8x64x112x112 3x3 s2": lambda: f.max_pool2d(x, 3, 2, 1),
+            "grid sample 4x32x64x64": lambda: f.grid_sample(small, grid, align_corners=False),
+            "resize 4x32x64x64 to 128x128": lambda: f.interpolate(small, scale_factor=2, mode="bilinear"),
+        }.items():
+            if self.filter in name:
+                self.row(name, call)
+
+    def rows(self):
+        f, torch = self.functional, self.torch
+        scores, labels = self.filled(512, 10000) * 8, torch.arange(512) * 7919 % 10000
+        x, w, b, table = self.filled(4096, 1024) * 8, self.filled(1024), self.filled(1024), self.filled(10000, 512)
+        numbers = torch.arange(4096) * 7919 % 10000
+
+        def loss():
+            with torch.enable_grad():
+                own = scores.detach().requires_grad_()
+                torch.autograd.grad(f.cross_entropy(own, labels), own)
+
+        def norm():
+            with torch.enable_grad():
+                own = [of.detach().requires_grad_() for of in (x, w, b)]
+                torch.autograd.grad(f.layer_norm(own[0], (1024,), own[1], own[2]), own, x)
+
+        for name, call in {
+            "cross entropy 512x10000": lambda: f.cross_entropy(scores, labels),
+            "cross entropy and gradient 512x10000": loss,
+            "softmax 4096x1024": lambda: f.softmax(x, 1),
+            "norm and gradients 4096x1024": norm,
+            "gelu times 4096x1024": lambda: f.gelu(x) * x,
+            "embedding 4096 of 10000x512": lambda: f.embedding(numbers, table),
+        }.items():
+            if self.filter in name:
+                self.row(name, call)
+
 
 def measure(threads, filter):
     import torch
@@ -77,6 +116,8 @@ def measure(threads, filter):
             rows.attention(1, 16, 1024, 64, causal)
         rows.lstm(64, 16, 256, 2)
         rows.lstm(32, 64, 1024, 1)
+        rows.images()
+        rows.rows()
 
 
 def read(path):

@@ -1,6 +1,6 @@
 //! Layers of networks on the host engine, f32: `nets.py` prints PyTorch's times of the same rows on the CPU, and the table of both.
 //!
-//! `nets [THREADS] [FILTER]`: a line for each row that has the filter in its name, `name<TAB>microseconds`; the median of calls that are
+//! `nets [THREADS] [FILTER]`: a line for each row that has the filter in its name, `name<TAB>microseconds`; the fastest of calls that are
 //! waited for, each with new results.
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot run should stop")]
 
@@ -9,8 +9,11 @@ mod layers;
 
 use layers::LAYERS;
 use std::time::{Duration, Instant};
-use windlass::dnn::{Affine, Attention, Convolution, Corner, NormKind, Recurrent, Sequences};
-use windlass::{Device, HostPool, Tensor};
+use windlass::dnn::{
+    Activation, Affine, Attention, Convolution, Corner, GridSample, Interpolation, LabelLoss, LossReduction, NormKind,
+    Pool, Recurrent, Resize, Sampling, Sequences,
+};
+use windlass::{Device, HostPool, Symbol, Tensor};
 
 /// Calls of a row take so long in all, and are so many at least and at most.
 const LONG: Duration = Duration::from_millis(250);
@@ -41,8 +44,7 @@ impl Rows {
             call();
             times.push(begin.elapsed().as_secs_f64() * 1e6);
         }
-        times.sort_by(f64::total_cmp);
-        println!("{name}\t{:.1}", times.get(times.len() / 2).unwrap());
+        println!("{name}\t{:.1}", times.into_iter().min_by(f64::total_cmp).unwrap());
     }
 
     fn convolution(&self, n: usize, [c, k, r, s, rows]: [usize; 5], groups: usize) {
@@ -86,6 +88,77 @@ impl Rows {
             self.row(&name, || drop(dnn.recur(&net, &sequences, &w).unwrap().await_result().unwrap()));
         }
     }
+
+    /// Windows and places of images.
+    fn images(&self) {
+        let (dnn, x) = (self.device.dnn(), self.filled(&[8, 64, 112, 112], 1.0));
+        let halves = Pool::new([2, 2]);
+        let thirds = Pool::new([3, 3]).stride([2, 2]).padding([1, 1]);
+        if self.has("average pool 8x64x112x112 2x2") {
+            self.row("average pool 8x64x112x112 2x2", || {
+                drop(dnn.average_pool(&x, &halves).unwrap().await_result().unwrap())
+            });
+        }
+        if self.has("max pool 8x64x112x112 3x3 s2") {
+            self.row("max pool 8x64x112x112 3x3 s2", || {
+                drop(dnn.max_pool(&x, &thirds).unwrap().await_result().unwrap())
+            });
+        }
+        let (x, grid) = (self.filled(&[4, 32, 64, 64], 1.0), self.filled(&[4, 64, 64, 2], 2.0));
+        if self.has("grid sample 4x32x64x64") {
+            let spec = GridSample::new(Sampling::Linear);
+            self.row("grid sample 4x32x64x64", || {
+                drop(dnn.grid_sample(&x, &grid, spec).unwrap().await_result().unwrap())
+            });
+        }
+        if self.has("resize 4x32x64x64 to 128x128") {
+            let spec = Resize::new(Interpolation::Linear);
+            let call = || drop(dnn.resize(&x, &[4, 32, 128, 128], None, spec).unwrap().await_result().unwrap());
+            self.row("resize 4x32x64x64 to 128x128", call);
+        }
+    }
+
+    /// Rows of scores, of elements, of a table.
+    fn rows(&self) {
+        let dnn = self.device.dnn();
+        let (scores, labels) =
+            (self.filled(&[512, 10_000], 8.0), (0..512i64).map(|k| k * 7919 % 10_000).collect::<Vec<_>>());
+        let labels = self.device.tensor([512], labels).unwrap();
+        let (of, dy) = (LabelLoss::<f32>::new(LossReduction::Mean), self.device.tensor([0; 0], [1.0f32]).unwrap());
+        if self.has("cross entropy 512x10000") {
+            let call = || drop(dnn.cross_entropy(&scores, &labels, &of).unwrap().await_result().unwrap());
+            self.row("cross entropy 512x10000", call);
+        }
+        if self.has("cross entropy and gradient 512x10000") {
+            self.row("cross entropy and gradient 512x10000", || {
+                drop(dnn.cross_entropy(&scores, &labels, &of).unwrap().await_result().unwrap());
+                drop(dnn.cross_entropy_gradient(&scores, &labels, &dy, &of).unwrap().await_result().unwrap());
+            });
+        }
+        let (x, w, b) = (self.filled(&[4096, 1024], 8.0), self.filled(&[1024], 1.0), self.filled(&[1024], 1.0));
+        if self.has("softmax 4096x1024") {
+            self.row("softmax 4096x1024", || drop(self.device.softmax(&x, 1).unwrap().await_result().unwrap()));
+        }
+        if self.has("norm and gradients 4096x1024") {
+            let (affine, kind) = (Affine::new(&w, &b), NormKind::Layer(1));
+            self.row("norm and gradients 4096x1024", || {
+                let (_, moments) = dnn.norm(&x, kind, 1e-5, &affine).unwrap().await_result().unwrap();
+                drop(dnn.norm_gradient(&x, &x, &moments, kind, &affine).unwrap().await_result().unwrap());
+                drop(dnn.norm_weight_gradient(&x, &x, &moments, kind).unwrap().await_result().unwrap());
+            });
+        }
+        if self.has("gelu times 4096x1024") {
+            let gelu = |(a, b): (Symbol<f32>, Symbol<f32>)| Activation::Gelu.of(a) * b;
+            self.row("gelu times 4096x1024", || drop(self.device.map((&x, &x), gelu).unwrap().await_result().unwrap()));
+        }
+        let (table, numbers) =
+            (self.filled(&[10_000, 512], 1.0), (0..4096i64).map(|k| k * 7919 % 10_000).collect::<Vec<_>>());
+        let numbers = self.device.tensor([4096], numbers).unwrap();
+        if self.has("embedding 4096 of 10000x512") {
+            let call = || drop(dnn.embedding(&table, &numbers).unwrap().await_result().unwrap());
+            self.row("embedding 4096 of 10000x512", call);
+        }
+    }
 }
 
 fn main() {
@@ -107,4 +180,6 @@ fn main() {
     }
     rows.lstm([64, 16, 256, 2]);
     rows.lstm([32, 64, 1024, 1]);
+    rows.images();
+    rows.rows();
 }

@@ -22,6 +22,7 @@
 //! | `level2` | matrices and vectors |
 //! | `level3` | products with special matrices, solutions, small factorizations, batches |
 //! | `parallel` | loops over threads, compiled once for each type of element |
+//! | `isa` | loops with the same bits, whatever instructions they are compiled for |
 //! | `simd` | loops compiled for more instructions than the target's baseline; SIMD vectors of any width |
 //! | `reference` | slow oracles in double-double, and the error bounds that tests use |
 //!
@@ -32,6 +33,8 @@
 pub(crate) mod gemm;
 #[cfg(feature = "blas")]
 mod integer;
+#[cfg(any(feature = "rng", feature = "dnn"))]
+pub(crate) mod isa;
 #[cfg(feature = "blas")]
 pub(crate) mod level1;
 #[cfg(feature = "blas")]

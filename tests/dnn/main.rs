@@ -10,6 +10,7 @@ mod convolution;
 mod formulas;
 mod gates;
 mod gradients;
+mod loops;
 mod norms;
 mod opdb;
 mod places;
@@ -103,6 +104,11 @@ fn largest_elements_go_back_to_their_places() {
 #[cfg(feature = "rng")]
 fn dropout_is_the_same_everywhere() {
     places::dropout(&devices());
+}
+
+#[test]
+fn loops_make_the_bits_of_the_general_path() {
+    loops::cases(&devices(), 0, 60);
 }
 
 #[test]

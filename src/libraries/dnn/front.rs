@@ -1,5 +1,6 @@
 //! The calls of a device; each file has an `impl` block of its own.
 
+use crate::core::device_info::DeviceKind;
 use crate::device::Device;
 
 /// Operations of neural networks on one device: `device.dnn()`. Holds no native state. See [the module](crate::dnn).
@@ -12,6 +13,12 @@ impl Dnn {
     /// Its device.
     pub const fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// Whether the loops that the CPU has for some calls are used. Programs keep the steps that both engines have, since one may run
+    /// what the other recorded.
+    pub(super) fn has_loops(&self) -> bool {
+        self.device.kind() == DeviceKind::Host && self.device.recording().is_none()
     }
 }
 

@@ -41,7 +41,7 @@
 
 // The files of this folder: `front` is the handle, `element` the types of elements; `convolution`, `attention` and `recurrent` are operations with their host halves,
 // `product` the products of matrices of these, `native` cuDNN. `pooling` has a kernel of its own. `norms`, `activations`, `losses`, `embeddings`,
-// `resize` and `sampling` are formulas (`formulas`), reductions and moves; `number` has the arithmetic of kernels for the host.
+// `resize` and `sampling` are formulas (`formulas`), reductions and moves; `number` has the arithmetic of kernels for the host, `windows` the lines of its windows.
 
 mod activations;
 mod attention;
@@ -64,6 +64,8 @@ mod product;
 mod recurrent;
 mod resize;
 mod sampling;
+#[cfg(feature = "host")]
+mod windows;
 
 pub use activations::Activation;
 pub use attention::{Attention, Corner};
@@ -89,4 +91,6 @@ pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     registry.add::<convolution::Convolve>();
     pooling::register(registry);
     recurrent::register(registry);
+    resize::register(registry);
+    sampling::register(registry);
 }

@@ -1,5 +1,6 @@
 //! Elements on the host, with the arithmetic of the kernels: halves are computed in `f32`, and a computed NaN has one pattern.
 
+use crate::core::element::Element;
 use half::{bf16, f16};
 use std::ops::{Add, Div, Mul, Sub};
 
@@ -72,3 +73,56 @@ floats! {
     f16, f32, f16::NEG_INFINITY, |x| x.to_f32(), |y| f16::from_f32(y), 0x7fff;
     bf16, f32, bf16::NEG_INFINITY, |x| x.to_f32(), |y| bf16::from_f32(y), 0x7fff;
 }
+
+/// A floating point number that is computed in its own type.
+pub(super) trait Own:
+    Float<Wide = Self>
+    + Element
+    + Default
+    + PartialOrd
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+{
+    fn of(x: f64) -> Self;
+    /// `self * b + c`, rounded once.
+    fn fused(self, b: Self, c: Self) -> Self;
+    fn floor(self) -> Self;
+    /// To the nearest whole number, ties to even.
+    fn round_even(self) -> Self;
+    /// Kept between both; NaN becomes the lower one.
+    fn within(self, low: Self, high: Self) -> Self;
+    /// A whole number that lies in the range.
+    fn index(self) -> u32;
+}
+macro_rules! own { ($($t:ty)*) => { $(
+    impl Own for $t {
+        #[inline(always)]
+        fn of(x: f64) -> Self {
+            x as $t
+        }
+        #[inline(always)]
+        fn fused(self, b: Self, c: Self) -> Self {
+            self.mul_add(b, c)
+        }
+        #[inline(always)]
+        fn floor(self) -> Self {
+            <$t>::floor(self)
+        }
+        #[inline(always)]
+        fn round_even(self) -> Self {
+            self.round_ties_even()
+        }
+        #[inline(always)]
+        fn within(self, low: Self, high: Self) -> Self {
+            let x = if self > low { self } else { low };
+            if x < high { x } else { high }
+        }
+        #[inline(always)]
+        fn index(self) -> u32 {
+            self as u32
+        }
+    }
+)* } }
+own!(f32 f64);

@@ -1,6 +1,8 @@
 //! The host half: halves the longest axis until a block of both sides fits in the first cache, and copies that. So a
-//! transposition goes by square blocks, whatever the strides are. Large halves run on two threads.
+//! transposition goes by square blocks, whatever the strides are. Large halves run on two threads. Where the neighbours of one side are
+//! those of another axis on the other, `turn.rs` turns squares.
 
+use super::turn::{self, Turn};
 use crate::core::buffer::AnySliceMut;
 use crate::core::error::{Error, Result};
 use crate::device::tensor::Layout;
@@ -13,18 +15,26 @@ const SINGLE: usize = 512 << 10;
 
 /// An axis: its extent, and the strides in the target and in the source.
 #[derive(Clone, Copy)]
-struct Axis {
-    n: usize,
-    to: isize,
-    from: isize,
+pub(super) struct Axis {
+    pub(super) n: usize,
+    pub(super) to: isize,
+    pub(super) from: isize,
 }
 
-type Axes = SmallVec<[Axis; 6]>;
+pub(super) type Axes = SmallVec<[Axis; 6]>;
 
 /// The first elements of both sides.
-struct Start<U> {
-    to: *mut U,
-    from: *const U,
+pub(super) struct Start<U> {
+    pub(super) to: *mut U,
+    pub(super) from: *const U,
+}
+
+impl<U> Start<U> {
+    /// After so many elements of an axis.
+    pub(super) fn after(&self, axis: Axis, n: isize) -> Self {
+        let far = |stride: isize| n.wrapping_mul(stride);
+        Start { to: self.to.wrapping_offset(far(axis.to)), from: self.from.wrapping_offset(far(axis.from)) }
+    }
 }
 
 // SAFETY: each is used by one thread, for elements that no other one writes (`assign`).
@@ -61,48 +71,51 @@ pub(crate) unsafe fn assign_raw(
     let axes: Axes =
         to.shape().iter().zip(strides).map(|(n, (to, from))| Axis { n: *n, to: *to, from: *from }).collect();
     let (start, source) = (start.wrapping_add(to.offset() * size), source.as_ptr().wrapping_add(from.offset() * size));
-    let run = match size {
-        1 => run::<u8>,
-        2 => run::<u16>,
-        4 => run::<u32>,
-        8 => run::<u64>,
-        _ => run::<[u64; 2]>,
-    };
-    run(&axes, start, source);
+    match size {
+        1 => run::<u8>(&Turn::new(&axes, None), &axes, (start, source)),
+        2 => run::<u16>(&Turn::new(&axes, None), &axes, (start, source)),
+        4 => run::<u32>(&Turn::new(&axes, turn::FOUR), &axes, (start, source)),
+        8 => run::<u64>(&Turn::new(&axes, turn::EIGHT), &axes, (start, source)),
+        _ => run::<[u64; 2]>(&Turn::new(&axes, None), &axes, (start, source)),
+    }
     Ok(())
 }
 
 /// Elements of 1, 2, 4, 8 or 16 bytes, at most aligned like the operands of that size.
-fn run<U: Copy + Send>(axes: &Axes, to: *mut u8, from: *const u8) {
-    halve(axes, Start::<U> { to: to.cast(), from: from.cast() });
+fn run<U: Copy + Send>(turn: &Turn<U>, axes: &Axes, (to, from): (*mut u8, *const u8)) {
+    halve(turn, axes, Start::<U> { to: to.cast(), from: from.cast() });
 }
 
-fn halve<U: Copy + Send>(axes: &Axes, start: Start<U>) {
+fn halve<U: Copy + Send>(turn: &Turn<U>, axes: &Axes, start: Start<U>) {
+    let turned = turn::place::<U>(axes);
     let bytes = axes.iter().map(|axis| axis.n).product::<usize>() * size_of::<U>();
     // The first one if several are as long: the last axis has the smallest steps.
     let longest = axes.iter().enumerate().rev().max_by_key(|(_, axis)| axis.n).map(|(place, _)| place);
-    let (Some(axis), true) = (longest.and_then(|place| axes.get(place)), bytes > BLOCK) else {
-        return block(axes, &start);
+    let most = if turned.is_some() { SINGLE } else { BLOCK };
+    let (Some(axis), true) = (longest.and_then(|place| axes.get(place)), bytes > most) else {
+        return match turned {
+            Some(place) => turn.run(axes, place, &start),
+            None => block(axes, &start),
+        };
     };
-    let front = axis.n / 2;
+    let front = turn::half::<U>(axis.n);
     let part = |n: usize| {
         let mut part = axes.clone();
         longest.and_then(|place| part.get_mut(place)).into_iter().for_each(|axis| axis.n = n);
         part
     };
     let (one, other) = (part(front), part(axis.n - front));
-    let far = |stride: isize| (front as isize).wrapping_mul(stride);
-    let middle = Start { to: start.to.wrapping_offset(far(axis.to)), from: start.from.wrapping_offset(far(axis.from)) };
+    let middle = start.after(*axis, front as isize);
     if bytes > SINGLE {
-        rayon::join(move || halve(&one, start), move || halve(&other, middle));
+        rayon::join(move || halve(turn, &one, start), move || halve(turn, &other, middle));
     } else {
-        halve(&one, start);
-        halve(&other, middle);
+        halve(turn, &one, start);
+        halve(turn, &other, middle);
     }
 }
 
 /// All elements, the last axis fastest.
-fn block<U: Copy>(axes: &Axes, start: &Start<U>) {
+pub(super) fn block<U: Copy>(axes: &Axes, start: &Start<U>) {
     let (inner, outer) = match axes.split_last() {
         Some((inner, outer)) => (*inner, outer),
         None => (Axis { n: 1, to: 1, from: 1 }, &[][..]),

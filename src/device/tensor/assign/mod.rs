@@ -10,6 +10,8 @@ pub(crate) mod cuda;
 pub(crate) mod host;
 #[cfg(any(feature = "cuda", test))]
 pub(crate) mod plan;
+#[cfg(feature = "host")]
+mod turn;
 
 use super::layout::fused;
 use super::{Layout, Part, ReadableTensor, Tensor, WritableTensor};

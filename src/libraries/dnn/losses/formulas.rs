@@ -2,6 +2,7 @@
 
 use crate::core::element::DType;
 use crate::core::error::Result;
+use crate::device::tensor::Layout;
 use crate::libraries::dnn::formulas::{Value, cast, complex, either, formula, parts};
 use crate::libraries::expressions::formula::Recorded;
 use crate::libraries::expressions::{Symbol, constant, position};
@@ -22,7 +23,7 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// The types of scores, labels, weights, and the pair of the sum.
+    /// The types of the label's score, the label, its weight, and the pair of the sum.
     pub(super) fn types(&self) -> Vec<DType> {
         let mut types = vec![self.scores, self.labels];
         types.extend(self.weighted.then_some(self.scores));
@@ -45,61 +46,101 @@ impl Given {
         either(wrong, constant(f64::NAN), value, self.wide)
     }
 
-    /// Whether the element is that of the label, and the weight of its class.
-    fn chosen(&self, inputs: &[Value]) -> Option<(Symbol<crate::core::truth::Bool>, Value)> {
-        let label = self.label(inputs)?;
-        let own = position(1).eq(label);
-        let own = match self.ignored {
-            Some(ignored) => own & label.ne(constant(ignored)),
-            None => own,
-        };
-        let weight = match inputs.get(2).filter(|_| self.weighted) {
+    /// The weight of the label's class.
+    fn weight(&self, inputs: &[Value]) -> Value {
+        match inputs.get(2).filter(|_| self.weighted) {
             Some(weight) => cast(*weight, self.wide),
             None => cast(Symbol::new(crate::libraries::expressions::build::recording::leaf(1f64.into())), self.wide),
-        };
-        Some((own, weight))
+        }
     }
 
-    /// The logarithm of the probability of an element.
-    fn logarithm(&self, inputs: &[Value]) -> Option<Value> {
-        let score = cast(*inputs.first()?, self.wide);
-        if self.normal {
-            return Some(score);
+    /// The value, or 0 where the label is ignored.
+    fn unless_ignored(&self, inputs: &[Value], value: Value) -> Value {
+        match self.label(inputs).zip(self.ignored) {
+            Some((label, ignored)) => either(label.ne(constant(ignored)), value, constant(0.0), self.wide),
+            None => value,
         }
-        inputs.get(if self.weighted { 3 } else { 2 }).map(|pair| {
-            let [largest, sum] = parts(*pair);
-            score - largest - sum.log()
+    }
+
+    /// The logarithm of the probability of a score, by the pair of its sum.
+    fn logarithm(&self, score: Value, pair: Option<Value>) -> Value {
+        let score = cast(score, self.wide);
+        match pair.filter(|_| !self.normal) {
+            Some(pair) => {
+                let [largest, logarithm] = parts(pair);
+                score - largest - logarithm
+            }
+            None => score,
+        }
+    }
+
+    /// Of the largest score and the sum of exponentials, the former and the logarithm of the latter.
+    pub(super) fn logarithm_of_sum(&self) -> Result<Recorded> {
+        formula(&[self.pair()], |pairs| pairs.iter().map(|pair| complex(pair.re(), pair.im().log())).collect())
+    }
+
+    /// The number of the element of a label's class, from the lowest element of a layout on. The layout has an axis of classes; the label
+    /// has one of extent 1 in its place.
+    pub(super) fn numbers(&self, layout: &Layout, lowest: usize) -> Result<Recorded> {
+        let last = i64::try_from(self.classes).unwrap_or(i64::MAX) - 1;
+        formula(&[self.labels], |inputs| {
+            let Some(label) = inputs.first() else { return Vec::new() };
+            let class = Symbol::<i64>::new(cast(*label, DType::I64).raw).clamp(0i64, last);
+            let mut number: Symbol<i64> = class * 0i64 + (layout.offset() - lowest) as i64;
+            let axes = layout.shape().iter().zip(layout.strides()).enumerate();
+            for (axis, (_, stride)) in axes.filter(|(_, (n, stride))| **n > 1 && **stride != 0) {
+                let place = if axis == 1 { class } else { position(axis as u8) };
+                number = number + place * *stride as i64;
+            }
+            vec![Value::new(number.raw)]
         })
     }
 
-    /// The loss of an element, and its weight, as a complex number: 0 unless it is that of the label.
+    /// The loss of a label, and its weight, as a complex number.
     pub(super) fn loss(&self) -> Result<Recorded> {
         formula(&self.types(), |inputs| {
-            let made = self.chosen(inputs).zip(self.logarithm(inputs)).map(|((own, weight), logarithm)| {
-                let zero = constant(0.0);
-                let loss = either(own, -logarithm * weight, zero, self.wide);
-                complex(self.of_class(inputs, loss), either(own, weight, zero, self.wide))
-            });
-            made.into_iter().collect()
+            let Some(score) = inputs.first() else { return Vec::new() };
+            let (weight, logarithm) = (self.weight(inputs), self.logarithm(*score, inputs.last().copied()));
+            let loss = self.unless_ignored(inputs, -logarithm * weight);
+            vec![complex(self.of_class(inputs, loss), self.unless_ignored(inputs, weight))]
         })
     }
 
-    /// The gradient for a score. Behind the other operands: loss and weight of the label, those of all labels together, and the
-    /// gradient of the loss.
-    pub(super) fn gradient(&self, is_mean: bool) -> Result<Recorded> {
-        let mut types = self.types();
-        types.extend([self.pair(), self.pair(), self.scores]);
+    /// What is there for a label beside the slope: its weight and the gradient of its loss. Of the label, its loss and weight, the gradient,
+    /// and of a mean the losses and weights of all labels.
+    pub(super) fn factor(&self, is_mean: bool) -> Result<Recorded> {
+        let mut types = vec![self.labels, self.pair(), self.scores];
+        types.extend(is_mean.then_some(self.pair()));
         formula(&types, |inputs| {
-            let mut last = inputs.iter().rev().copied();
-            let (Some(dy), Some(all), Some(own)) = (last.next(), last.next(), last.next()) else { return Vec::new() };
-            let made = self.chosen(inputs).zip(self.logarithm(inputs)).map(|((is_own, _), logarithm)| {
-                let ([_, weight], [_, all]) = (parts(own), parts(all));
-                let one = either(is_own, constant(1.0), constant(0.0), self.wide);
-                let slope = if self.normal { -one } else { logarithm.exp() - one };
-                let slope = slope * weight * cast(dy, self.wide);
-                cast(self.of_class(inputs, if is_mean { slope / all } else { slope }), self.scores)
-            });
-            made.into_iter().collect()
+            let [label, own, dy, all @ ..] = inputs else { return Vec::new() };
+            let ([_, weight], dy) = (parts(*own), cast(*dy, self.wide));
+            let factor = match all {
+                [all] => {
+                    let [_, all] = parts(*all);
+                    weight * dy / all
+                }
+                _ => weight * dy,
+            };
+            // The label in the place that it has among the other operands.
+            vec![self.of_class(&[*label, *label], factor)]
+        })
+    }
+
+    /// The gradient for a score. Of the score, the label, the pair of the sum, and the factor.
+    pub(super) fn gradient(&self) -> Result<Recorded> {
+        let mut types = vec![self.scores, self.labels];
+        types.extend((!self.normal).then_some(self.pair()));
+        types.push(self.wide);
+        formula(&types, |inputs| {
+            let ([score, _, between @ .., factor], Some(label)) = (inputs, self.label(inputs)) else {
+                return Vec::new();
+            };
+            let one = either(position(1).eq(label), constant(1.0), constant(0.0), self.wide);
+            let slope = match between.first() {
+                Some(pair) => self.logarithm(*score, Some(*pair)).exp() - one,
+                None => -one,
+            };
+            vec![cast(slope * *factor, self.scores)]
         })
     }
 

@@ -8,6 +8,7 @@ use crate::core::op::Verdict;
 use crate::device::tensor::{AnyTensorRef, Layout, ReadableTensor, Tensor, TensorRef};
 use crate::libraries::dnn::Dnn;
 use crate::libraries::dnn::formulas::formula;
+use crate::libraries::expressions::formula::Recorded;
 use crate::libraries::expressions::front::make_one;
 use crate::libraries::expressions::operands::Read;
 use crate::libraries::moves::Place;
@@ -95,11 +96,20 @@ fn over(scores: &Layout, labels: &Layout, weights: Option<&Layout>) -> Result<(L
 /// The operands of a call.
 struct Operands<'a, T: SoftmaxElement> {
     given: Given,
-    reads: Vec<Read<'a>>,
-    /// The extents of the labels.
-    labels: Vec<usize>,
-    /// The largest scores, and the sums of the exponentials of the distances from them.
+    /// All of them.
+    scores: Read<'a>,
+    /// The scores of the labels' classes: extents of 1 in the place of the classes, as all that follows.
+    own: Tensor<T>,
+    labels: Read<'a>,
+    weights: Option<Tensor<T>>,
+    /// The largest scores, and the logarithms of the sums of the exponentials of the distances from them.
     sums: Option<Tensor<T::Pair>>,
+}
+
+/// What a formula gives of labels, one number for each.
+fn of_labels(dnn: &Dnn, recorded: Result<Recorded>, labels: &Read<'_>) -> Result<Tensor<i64>> {
+    let made = make_one(&dnn.device, recorded.map_err(told)?, std::slice::from_ref(labels), labels.1.shape())?;
+    Ok(made.into_output())
 }
 
 fn operands<'a, T: SoftmaxElement>(
@@ -108,16 +118,10 @@ fn operands<'a, T: SoftmaxElement>(
     loss: &'a LabelLoss<'_, T>,
     normal: bool,
 ) -> Result<Operands<'a, T>> {
-    let weights = match &loss.weights {
-        Some(weights) => {
-            let (part, layout) = weights.operand()?;
-            Some((part.into(), layout))
-        }
-        None => None,
-    };
-    let own = labels.1.shape().to_vec();
+    let weights = loss.weights.as_ref().map(TensorRef::operand).transpose()?;
     let (labels_layout, weights_layout) =
-        over(&scores.1, &labels.1, weights.as_ref().map(|(_, layout): &Read<'_>| layout)).map_err(told)?;
+        over(&scores.1, &labels.1, weights.as_ref().map(|(_, layout)| layout)).map_err(told)?;
+    let labels = (labels.0, labels_layout);
     let given = Given {
         scores: T::DTYPE,
         labels: dtype,
@@ -129,40 +133,60 @@ fn operands<'a, T: SoftmaxElement>(
     };
     let mut sums = None;
     if !normal {
-        let element = formula(&[T::DTYPE], <[_]>::to_vec);
-        let call = Call { kind: ReductionKind::Exponentials, less: 0, axes: &Keep(1), formula: element, finish: None };
+        let (element, finish) = (formula(&[T::DTYPE], <[_]>::to_vec), Some(given.logarithm_of_sum()));
+        let call = Call { kind: ReductionKind::Exponentials, less: 0, axes: &Keep(1), formula: element, finish };
         let made: Tensor<T::Pair> =
             reduce(&dnn.device, call, Ok([scores.clone()].into_iter().collect()))?.into_output();
         sums = Some(made);
     }
-    let mut reads = vec![scores, (labels.0, labels_layout)];
-    reads.extend(weights.zip(weights_layout).map(|((read, _), layout)| (read, layout)));
-    Ok(Operands { given, reads, labels: own, sums })
+    // The classes' elements, by their numbers from the lowest element on. Of no scores nothing is taken.
+    let taken = |(part, layout): &Read<'_>| -> Result<Tensor<T>> {
+        let (lowest, count) = layout.span();
+        if scores.1.is_empty() || count == 0 {
+            return dnn.device.zeros_tensor(labels.1.shape());
+        }
+        let all = AnyTensorRef::of(*part, Layout::new([count], [1], lowest)?);
+        let all = all.downcast::<T>().ok_or_else(|| Error::library("internal error: another type"))?;
+        let numbers = of_labels(dnn, given.numbers(layout, lowest), &labels)?;
+        // SAFETY: a number is that of an element of the layout: the class is bounded, and where there are labels there are classes.
+        let taken = unsafe { dnn.device.take_unchecked(all, &numbers, 0) }?;
+        Ok(taken.into_output())
+    };
+    let own = taken(&scores)?;
+    let weights = weights.zip(weights_layout).map(|((part, _), layout)| taken(&(part.into(), layout))).transpose()?;
+    Ok(Operands { given, scores, own, labels, weights, sums })
 }
 
 impl<T: SoftmaxElement> Operands<'_, T> {
-    /// With the operands, and more.
-    fn with<R>(&self, more: &[Read<'_>], f: impl FnOnce(&[Read<'_>]) -> Result<R>) -> Result<R> {
-        let mut reads: Vec<Read<'_>> = self.reads.clone();
-        let view = self.sums.as_ref().map(Tensor::view);
-        if let Some(view) = &view {
-            let (part, layout) = view.operand()?;
+    /// With what is there for each label.
+    fn with<R>(&self, f: impl FnOnce(&[Read<'_>]) -> Result<R>) -> Result<R> {
+        let (own, weights) = (self.own.view(), self.weights.as_ref().map(Tensor::view));
+        let sums = self.sums.as_ref().map(Tensor::view);
+        let (part, layout) = own.operand()?;
+        let mut reads: Vec<Read<'_>> = vec![(part.into(), layout), self.labels.clone()];
+        if let Some(weights) = &weights {
+            let (part, layout) = weights.operand()?;
             reads.push((part.into(), layout));
         }
-        reads.extend(more.iter().cloned());
+        if let Some(sums) = &sums {
+            let (part, layout) = sums.operand()?;
+            reads.push((part.into(), layout));
+        }
         f(&reads)
     }
 
     /// The losses and weights of labels, or their sums.
-    fn pairs<R: Element>(&self, dnn: &Dnn, all: bool, part: Part) -> Result<Tensor<R>> {
-        self.submit(dnn, all, part).map(PendingDispatch::into_output)
-    }
-
     fn submit<R: Element>(&self, dnn: &Dnn, all: bool, part: Part) -> Result<PendingDispatch<Tensor<R>>> {
         let (element, finish) = (self.given.loss(), Some(self.given.part(part)));
         let axes: &dyn crate::libraries::reductions::Mask = if all { &All } else { &Keep(1) };
         let call = Call { kind: ReductionKind::Sum, less: 0, axes, formula: element, finish };
-        self.with(&[], |reads| reduce(&dnn.device, call, Ok(reads.iter().cloned().collect())))
+        self.with(|reads| reduce(&dnn.device, call, Ok(reads.iter().cloned().collect())))
+    }
+
+    /// The extents of the labels.
+    fn extents(&self) -> Vec<usize> {
+        let all = self.labels.1.shape().iter().enumerate();
+        all.filter(|(axis, _)| *axis != 1).map(|(_, n)| *n).collect()
     }
 
     fn loss(&self, dnn: &Dnn, reduction: LossReduction) -> Result<PendingDispatch<Tensor<T>>> {
@@ -173,7 +197,8 @@ impl<T: SoftmaxElement> Operands<'_, T> {
                 let pending = self.submit::<T>(dnn, false, Part::Loss)?;
                 pending.retype(|(losses,)| {
                     let (buffer, _) = losses.into_parts();
-                    Tensor::from_buffer(buffer, &self.labels).map(|losses| (losses,)).map_err(|rejected| rejected.error)
+                    let losses = Tensor::from_buffer(buffer, self.extents());
+                    losses.map(|losses| (losses,)).map_err(|rejected| rejected.error)
                 })
             }
         }
@@ -186,7 +211,7 @@ impl<T: SoftmaxElement> Operands<'_, T> {
         reduction: LossReduction,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let is_mean = reduction == LossReduction::Mean;
-        let wanted: &[usize] = if reduction == LossReduction::None { &self.labels } else { &[] };
+        let wanted = if reduction == LossReduction::None { self.extents() } else { Vec::new() };
         if dy_layout.shape() != wanted {
             let what = format!("extents {:?} instead of {wanted:?}, those of the loss", dy_layout.shape());
             return Err(told(Error::invalid("dy", what)));
@@ -200,14 +225,30 @@ impl<T: SoftmaxElement> Operands<'_, T> {
                 Layout::new(&extents, &strides, dy_layout.offset()).map_err(told)?
             }
         };
-        let own: Tensor<T::Pair> = self.pairs(dnn, false, Part::Both)?;
-        let all: Tensor<T::Pair> = self.pairs(dnn, true, Part::Both)?;
-        let (own, all) = (own.view(), all.view());
-        let ((own, own_layout), (all, all_layout)) = (own.operand()?, all.operand()?);
-        let more = [(own.into(), own_layout), (all.into(), all_layout), (dy, dy_layout)];
-        let extents = self.reads.first().map(|(_, layout)| layout.shape().to_vec()).unwrap_or_default();
-        let recorded = self.given.gradient(is_mean).map_err(told)?;
-        self.with(&more, |reads| make_one(&dnn.device, recorded, reads, &extents))
+        let of_label: Tensor<T::Pair> = self.submit(dnn, false, Part::Both)?.into_output();
+        let of_all: Option<Tensor<T::Pair>> = match is_mean {
+            true => Some(self.submit(dnn, true, Part::Both)?.into_output()),
+            false => None,
+        };
+        let (of_label, of_all) = (of_label.view(), of_all.as_ref().map(Tensor::view));
+        let (part, layout) = of_label.operand()?;
+        let mut reads: Vec<Read<'_>> = vec![self.labels.clone(), (part.into(), layout), (dy, dy_layout)];
+        if let Some(of_all) = &of_all {
+            let (part, layout) = of_all.operand()?;
+            reads.push((part.into(), layout));
+        }
+        let recorded = self.given.factor(is_mean).map_err(told)?;
+        let factors: Tensor<T::Wide> = make_one(&dnn.device, recorded, &reads, self.labels.1.shape())?.into_output();
+        let (factors, sums) = (factors.view(), self.sums.as_ref().map(Tensor::view));
+        let mut reads: Vec<Read<'_>> = vec![self.scores.clone(), self.labels.clone()];
+        if let Some(sums) = &sums {
+            let (part, layout) = sums.operand()?;
+            reads.push((part.into(), layout));
+        }
+        let (part, layout) = factors.operand()?;
+        reads.push((part.into(), layout));
+        let recorded = self.given.gradient().map_err(told)?;
+        make_one(&dnn.device, recorded, &reads, self.scores.1.shape())
     }
 }
 

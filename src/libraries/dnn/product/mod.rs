@@ -7,26 +7,14 @@ pub(super) mod panels;
 pub(super) mod scratch;
 pub(super) mod tiles;
 
-use crate::core::element::Element;
 use crate::core::error::{Error, Result};
+use crate::libraries::dnn::number::Own;
 use gemm::Parallelism;
 use pulp::Simd;
-use std::ops::{Add, Div, Mul, Sub};
 
 /// The types in which the host computes.
-pub(super) trait Real:
-    Element
-    + Default
-    + PartialOrd
-    + Add<Output = Self>
-    + Sub<Output = Self>
-    + Mul<Output = Self>
-    + Div<Output = Self>
-    + Send
-    + Sync
-{
+pub(super) trait Real: Own {
     const ONE: Self;
-    const LOWEST: Self;
     /// A vector of the machine's width.
     type Vector<S: Simd>: Copy + bytemuck::Pod;
     fn splat<S: Simd>(simd: S, x: Self) -> Self::Vector<S>;
@@ -36,14 +24,12 @@ pub(super) trait Real:
     /// Loads elements that are fewer than a vector has; the other ones are zeros.
     fn load<S: Simd>(simd: S, from: &[Self]) -> Self::Vector<S>;
     fn store<S: Simd>(simd: S, to: &mut [Self], x: Self::Vector<S>);
-    fn of(x: f64) -> Self;
     fn exp(self) -> Self;
     fn ln(self) -> Self;
 }
 macro_rules! reals { ($($t:ty: $exp:expr, $v:ident, $splat:ident, $add:ident, $fma:ident, $load:ident, $store:ident;)*) => { $(
     impl Real for $t {
         const ONE: Self = 1.0;
-        const LOWEST: Self = <$t>::NEG_INFINITY;
         type Vector<S: Simd> = S::$v;
         #[inline(always)]
         fn splat<S: Simd>(simd: S, x: Self) -> S::$v {
@@ -65,10 +51,6 @@ macro_rules! reals { ($($t:ty: $exp:expr, $v:ident, $splat:ident, $add:ident, $f
         fn store<S: Simd>(simd: S, to: &mut [Self], x: S::$v) {
             simd.$store(to, x);
         }
-        fn of(x: f64) -> Self {
-            x as $t
-        }
-        #[inline(always)]
         fn exp(self) -> Self {
             $exp(self)
         }

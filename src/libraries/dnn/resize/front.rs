@@ -1,5 +1,6 @@
 //! The call.
 
+use super::blend;
 use super::weights::{Interpolation, Resize, Taps};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
@@ -41,11 +42,15 @@ impl Dnn {
         resize: Resize,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let x = x.into();
-        let axes = axes(x.shape(), extents, scales, resize)?;
+        let axes = axes(x.shape(), extents, scales, resize)?.into_iter();
+        let taps = axes.map(|Axis { axis, n, m, scale }| Ok((axis, resize.taps(n, m, scale).map_err(told)?)));
+        let taps = taps.collect::<Result<Vec<_>>>()?;
+        if !matches!(resize.interpolation, Interpolation::Nearest(_)) && blend::fits(self, &x, &taps) {
+            return blend::run(self, &x, &taps, resize.outside);
+        }
         let mut last: Option<PendingDispatch<Tensor<T>>> = None;
-        for Axis { axis, n, m, scale } in axes {
-            let taps = resize.taps(n, m, scale).map_err(told)?;
-            last = Some(then(last, &x, |x| along(self, x, axis, &taps, resize))?);
+        for (axis, taps) in &taps {
+            last = Some(then(last, &x, |x| along(self, x, *axis, taps, resize))?);
         }
         match last {
             Some(made) => Ok(made),

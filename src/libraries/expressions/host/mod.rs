@@ -34,7 +34,7 @@ impl Program {
 
     /// The same for a level that the CPU has.
     pub(super) fn at(expr: &Expr, level: Level) -> Self {
-        let low = lower(expr, if level == Level::Vectors { Calls::Keep } else { Calls::Expand });
+        let low = lower(expr, if level >= Level::Vectors { Calls::Keep } else { Calls::Expand });
         let plan = Plan::new(&low, level);
         Program { low, plan }
     }

@@ -12,6 +12,7 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
+use super::kind::ReductionKind;
 use super::op::Reduce;
 use super::recipe::Recipe;
 use super::space::{CHAINS, GROUP, Space};
@@ -125,6 +126,33 @@ fn offset_of(layout: &Layout, mut index: usize) -> isize {
     offset
 }
 
+/// Reduces a few elements of one operand, side by side, whose accumulator is the result, by a loop of their own: without the levels, which
+/// cost more than that. False if they are not such.
+///
+/// # Safety
+/// As [`run`].
+unsafe fn few(reduce: &Reduce, space: &Space, inputs: &[*const u8], output: *mut u8) -> bool {
+    let (shape, dtype) = (&reduce.shape, reduce.shape.result_type());
+    let is_kind = matches!(shape.kind, ReductionKind::Sum | ReductionKind::Max | ReductionKind::Min);
+    let is_plain = matches!(dtype, DType::F32 | DType::F64) && shape.formula.0.expr.inputs() == [dtype];
+    let is_small = space.length > 0 && space.results.saturating_mul(space.length) <= GROUP;
+    let ([x], [walk]) = (inputs, &space.walks[..]) else { return false };
+    if !is_kind || !is_plain || !is_small || shape.finish.is_some() || walk.reduced[..] != [1] {
+        return false;
+    }
+    let Some(direct) = direct::find(shape).filter(|direct| !direct.is_computed) else { return false };
+    let size = dtype.size() as isize;
+    for result in 0..space.results {
+        let x = x.wrapping_offset(offset_of(&walk.kept, result) * size);
+        let to = output.wrapping_offset(offset_of(&space.output, result) * size);
+        let out = [to, std::ptr::null_mut(), std::ptr::null_mut()];
+        // SAFETY: the operands hold the elements of the result, which are neighbours, and the result; they are aligned (the caller's
+        // promise). The vectors were detected.
+        unsafe { (direct.rows)(&direct::Group { x, len: space.length, first: 0, turn: direct.turn, out }) };
+    }
+    true
+}
+
 /// Computes the reduction.
 ///
 /// # Safety
@@ -132,6 +160,10 @@ fn offset_of(layout: &Layout, mut index: usize) -> isize {
 /// distinct and nothing else uses them.
 pub(super) unsafe fn run(reduce: &Reduce, inputs: &[*const u8], output: *mut u8) -> Result<()> {
     let prepared = reduce.shape.prepared()?;
+    // SAFETY: the caller's promise.
+    if unsafe { few(reduce, &prepared.space, inputs, output) } {
+        return Ok(());
+    }
     let (recipe, mut space) = (&prepared.recipe, prepared.space.clone());
     let slots = slots(&recipe.accumulators);
     let expr = &prepared.element.expr;

@@ -6,7 +6,7 @@ use super::super::spec::{Method, Spec};
 use super::super::stream::Generator;
 use super::curand;
 use super::discrete::{bernoulli, integer};
-use super::isa::run;
+use crate::numerics::isa::run;
 use super::normal::{
     Between32, Between64, Exponential32, Exponential64, Polar32, Polar64, Quantiles32, Quantiles64, Scale,
 };

@@ -12,7 +12,6 @@
 //! | `make` | from words to the numbers of a distribution |
 //! | `fill` | a whole draw: cut into parts for the threads of the caller's pool |
 //! | `kept` | a cache of cursors, for generators that cannot jump to a place |
-//! | `isa` | loops compiled for the machine's vectors |
 //!
 //! Every element depends only on its place in the stream: how a draw is cut into parts changes no bit.
 
@@ -26,7 +25,6 @@ mod discrete;
 #[cfg(feature = "host")]
 pub(crate) mod fill;
 mod gf2;
-mod isa;
 #[cfg(feature = "host")]
 mod kept;
 #[cfg(feature = "host")]

@@ -5,7 +5,7 @@
 //! are computed when first needed.
 
 use super::cursor::Cursor;
-use super::isa::{Loop, run};
+use crate::numerics::isa::{Loop, run};
 use super::poly::{LIMBS, Modulus, Poly};
 use crate::core::room::{OrUnwind, array, collected, extend, filled, push};
 use crate::numerics::parallel::{self, Parts};

@@ -1,6 +1,6 @@
 //! Normal numbers, and other distributions that are made from uniform numbers.
 
-use super::isa::Loop;
+use crate::numerics::isa::Loop;
 use super::math::{exp32, exp64, ln32, ln64, quantile, turn32, turn64};
 
 /// How a standard normal number is transformed.

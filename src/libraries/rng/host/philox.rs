@@ -2,7 +2,7 @@
 
 use super::super::layout::Layout;
 use super::cursor::Cursor;
-use super::isa::{Loop, run};
+use crate::numerics::isa::{Loop, run};
 
 const MULTIPLIERS: (u32, u32) = (0xD251_1F53, 0xCD9E_8D57);
 const WEYL: (u32, u32) = (0x9E37_79B9, 0xBB67_AE85);

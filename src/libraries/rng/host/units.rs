@@ -1,7 +1,7 @@
 //! From words to numbers in the unit interval, as cuRAND does it for each generator.
 
 use super::super::stream::Generator;
-use super::isa::Loop;
+use crate::numerics::isa::Loop;
 
 /// 2^-32, 2^-33, 2^-53, 2^-54.
 pub(super) const P32: f32 = 2.328_306_4e-10;

@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 use super::gf2::Matrix;
-use super::isa::{Loop, run};
+use crate::numerics::isa::{Loop, run};
 use crate::core::room::{OrUnwind, extend, filled, push};
 use std::sync::OnceLock;
 

@@ -68,7 +68,7 @@ pub(super) unsafe fn line<T: Bits, P: Item>(
             at += BLOCK
                 * match Level::detect() {
                     // SAFETY: they were detected.
-                    Level::Vectors => unsafe { search_in_vectors(x, order, limit) },
+                    Level::Vectors | Level::Wide => unsafe { search_in_vectors(x, order, limit) },
                     Level::Scalar => search(x, order, limit),
                 };
         }

@@ -2,8 +2,10 @@
 //!
 //! Everything is computed in f32 or f64 (`passes.rs`); halves are widened before, and rounded once after what follows the
 //! convolution. `columns.rs` makes the panels, and adds panels of gradients back. `direct.rs` has the forward pass, which needs no
-//! panels: it reads the input in planes (`planes.rs`), or gathers places where the window has one element (`single.rs`).
+//! panels: it reads the input in planes (`planes.rs`), or gathers places where the window has one element (`single.rs`); `channels.rs` that of
+//! filters of one channel.
 
+mod channels;
 mod columns;
 mod direct;
 mod passes;

@@ -1,6 +1,7 @@
 //! The three directions.
 
 use super::super::problem::Problem;
+use super::channels::Channels;
 use super::columns::Panel;
 use super::direct::Direct;
 use super::single::Single;
@@ -88,6 +89,9 @@ fn panel_matrix(places: &Range<usize>) -> Matrix {
 
 pub(super) fn forward<A: Real>(problem: &Problem, x: &[A], w: &[A], y: &mut [A]) -> Result<()> {
     let (of_x, of_y) = problem.images();
+    if let Some(channels) = Channels::new(problem)? {
+        return channels.run(x, w, y);
+    }
     if let Some(single) = Single::new(problem)? {
         return single.run(x, w, y);
     }

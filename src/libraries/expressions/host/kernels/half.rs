@@ -10,7 +10,7 @@ use std::arch::x86_64 as x86;
 pub(super) fn widen(level: Level) -> Kernel {
     match level {
         #[cfg(target_arch = "x86_64")]
-        Level::Vectors => widen_f16c,
+        Level::Vectors | Level::Wide => widen_f16c,
         _ => one::<WidenF16, u16>(level),
     }
 }
@@ -18,7 +18,7 @@ pub(super) fn widen(level: Level) -> Kernel {
 pub(super) fn narrow(level: Level) -> Kernel {
     match level {
         #[cfg(target_arch = "x86_64")]
-        Level::Vectors => narrow_f16c,
+        Level::Vectors | Level::Wide => narrow_f16c,
         _ => one::<NarrowF16, f32>(level),
     }
 }

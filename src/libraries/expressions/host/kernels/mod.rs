@@ -4,7 +4,8 @@
 //! vectors of it and no remainder. An operand that is the same for all elements is a single chunk that is read again.
 //! `arithmetic.rs` and `convert.rs` define the operations, `half.rs` uses the instructions for `f16`, `table.rs` finds the
 //! loop of an instruction. Each loop is compiled twice: in vectors, and for processors without them element by element,
-//! which costs the compiler next to nothing. [`Level::detect`] chooses at run time.
+//! which costs the compiler next to nothing. Those of functions (`functions/loops.rs`) are compiled for AVX-512, too. [`Level::detect`]
+//! chooses at run time.
 
 mod arithmetic;
 mod convert;
@@ -46,23 +47,36 @@ pub(in crate::libraries) enum Level {
     Scalar,
     /// Vectors: on x86 AVX2, FMA and F16C, elsewhere what the target always has.
     Vectors,
+    /// These, and on x86 AVX-512, of which the loops of functions make use; the others wait for memory.
+    Wide,
 }
 
 impl Level {
     /// The best one that this CPU has.
     pub(in crate::libraries) fn detect() -> Self {
         // For tests of the loops that this CPU does not need.
-        static SCALAR: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-        if *SCALAR.get_or_init(|| std::env::var_os("WINDLASS_TEST_SCALAR").is_some()) {
+        static MOST: std::sync::OnceLock<Level> = std::sync::OnceLock::new();
+        let is_set = |name: &str| std::env::var_os(name).is_some();
+        let most = *MOST.get_or_init(|| match (is_set("WINDLASS_TEST_SCALAR"), is_set("WINDLASS_TEST_NARROW")) {
+            (true, _) => Level::Scalar,
+            (_, true) => Level::Vectors,
+            _ => Level::Wide,
+        });
+        Self::of_cpu().min(most)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn of_cpu() -> Self {
+        use std::arch::is_x86_feature_detected as has;
+        if !(has!("avx2") && has!("fma") && has!("f16c")) {
             return Level::Scalar;
         }
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::is_x86_feature_detected as has;
-            if !(has!("avx2") && has!("fma") && has!("f16c")) {
-                return Level::Scalar;
-            }
-        }
+        let is_wide = has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl");
+        if is_wide { Level::Wide } else { Level::Vectors }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn of_cpu() -> Self {
         Level::Vectors
     }
 }
@@ -135,7 +149,7 @@ macro_rules! loops { ($select:ident $vectors:ident $scalar:ident $trait:ident [$
 
     pub(crate) fn $select<O: $trait<T>, T: Copy>(level: Level) -> Kernel where $($bound)* {
         match level {
-            Level::Vectors => $vectors::<O, T>,
+            Level::Vectors | Level::Wide => $vectors::<O, T>,
             Level::Scalar => $scalar::<O, T>,
         }
     }

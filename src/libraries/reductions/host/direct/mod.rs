@@ -85,7 +85,7 @@ pub(super) struct Direct {
 
 /// The loops for a reduction, if there are any.
 pub(super) fn find(shape: &Shape) -> Option<Direct> {
-    if Instructions::detect() != Instructions::Vectors {
+    if Instructions::detect() < Instructions::Vectors {
         return None;
     }
     let (expr, kind, dtype) = (&shape.formula.0.expr, shape.kind, shape.element_type().ok()?);

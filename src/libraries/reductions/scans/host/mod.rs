@@ -31,6 +31,11 @@ type Store<A> = unsafe fn(*mut u8, isize, usize, &Chunk<A>);
 /// # Safety
 /// There are `n` elements of this type at this distance.
 unsafe fn load<A, T: Stored<A>>(from: *const u8, stride: isize, n: usize, to: &mut Chunk<A>) {
+    if stride == 1 {
+        // SAFETY: the caller's promise.
+        let from = unsafe { std::slice::from_raw_parts(from.cast::<T>(), n) };
+        return to.iter_mut().zip(from).for_each(|(value, x)| *value = x.open());
+    }
     for (i, value) in (0..).zip(to.iter_mut().take(n)) {
         // SAFETY: the caller's promise.
         *value = unsafe { *from.cast::<T>().offset(i * stride) }.open();
@@ -51,6 +56,11 @@ unsafe fn load_truth<T: Copy + PartialEq + Default>(from: *const u8, stride: isi
 /// # Safety
 /// As [`load`]; nothing else uses the elements.
 unsafe fn store<A: Copy, T: Stored<A>>(to: *mut u8, stride: isize, n: usize, from: &Chunk<A>) {
+    if stride == 1 {
+        // SAFETY: the caller's promise.
+        let to = unsafe { std::slice::from_raw_parts_mut(to.cast::<T>(), n) };
+        return to.iter_mut().zip(from).for_each(|(x, value)| *x = T::close(*value));
+    }
     for (i, value) in (0..).zip(from.iter().take(n)) {
         // SAFETY: the caller's promise.
         unsafe { *to.cast::<T>().offset(i * stride) = T::close(*value) };

@@ -1,10 +1,14 @@
-//! The host half: rows of the target, each element by loops over the elements of the source that it takes.
+//! The host half: rows of the target, each element by loops over the elements of the source that it takes; `direct.rs` makes whole lines
+//! of windows over neighbours.
+
+mod direct;
 
 use super::axis::Axis;
 use super::op::{Divide, Pass, Pooling};
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::libraries::dnn::number::{Float, Number};
+use crate::libraries::dnn::product::Real;
 use crate::numerics::parallel;
 use half::{bf16, f16};
 
@@ -117,6 +121,35 @@ impl Job {
         }
     }
 
+    /// Where element 0 of the axes of the windows is in the sources for a row of the target, and its places along the first two axes.
+    fn places_of(&self, row: usize) -> ([isize; 2], [usize; 2]) {
+        let [high, middle, _] = self.extents;
+        let (plane, b) = (row / middle, row % middle);
+        let (mut outer, a) = (plane / high, plane % high);
+        let mut offsets = self.offsets;
+        for (n, strides) in self.outer.iter().rev() {
+            let at = (outer % n) as isize;
+            outer /= n;
+            offsets.iter_mut().zip(strides).for_each(|(offset, stride)| *offset += at * stride);
+        }
+        (offsets, [a, b])
+    }
+
+    /// That in the first source, and what the row takes along the first two axes.
+    fn row(&self, row: usize) -> (isize, [Line; 2]) {
+        let ([at, _], [a, b]) = self.places_of(row);
+        let [first, second, _] = &self.lines;
+        (at, [first.line(a), second.line(b)])
+    }
+
+    /// Whole lines, where they can be.
+    fn direct<T: Real>(&self, pass: Pass) -> Result<bool> {
+        match direct::Direct::<T>::new(self, pass)? {
+            Some(direct) => direct.run().map(|()| true),
+            None => Ok(false),
+        }
+    }
+
     /// Calls for each element of the target with its number.
     fn each(&self, f: impl Fn(usize, Window) + Sync) {
         let [_, middle, inner] = self.extents;
@@ -124,14 +157,7 @@ impl Job {
             return;
         }
         let row = |row: usize| {
-            let (plane, b) = (row / middle, row % middle);
-            let (mut outer, a) = (plane / self.extents[0], plane % self.extents[0]);
-            let mut offsets = self.offsets;
-            for (n, strides) in self.outer.iter().rev() {
-                let at = (outer % n) as isize;
-                outer /= n;
-                offsets.iter_mut().zip(strides).for_each(|(offset, stride)| *offset += at * stride);
-            }
+            let (offsets, [a, b]) = self.places_of(row);
             let [first, second, last] = &self.lines;
             let (a_line, b_line) = (first.line(a), second.line(b));
             for c in 0..inner {
@@ -269,6 +295,14 @@ impl Job {
 /// The layouts of the operation lie inside the sources, and the targets are exclusively the caller's.
 pub(super) unsafe fn run(op: &Pooling, sources: &[*const u8], targets: &[*mut u8]) -> Result<()> {
     let job = Job::new(op, sources, targets);
+    let is_done = match op.dtype {
+        DType::F32 => job.direct::<f32>(op.pass)?,
+        DType::F64 => job.direct::<f64>(op.pass)?,
+        _ => false,
+    };
+    if is_done {
+        return Ok(());
+    }
     // SAFETY: the operands have elements of the operation's type; the rest is the caller's promise.
     unsafe {
         match op.dtype {

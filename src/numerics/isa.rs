@@ -4,14 +4,14 @@
 //! runs: the machine affects only the speed.
 
 /// A loop that [`run`] compiles for several instruction sets.
-pub(super) trait Loop {
+pub(crate) trait Loop {
     type Output;
     /// Must be `inline(always)`: only inlined code takes on the features of its caller.
     fn body(self) -> Self::Output;
 }
 
 /// Runs the loop with the widest vectors of the machine that support fused multiply-add.
-pub(super) fn run<L: Loop>(of: L) -> L::Output {
+pub(crate) fn run<L: Loop>(of: L) -> L::Output {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
