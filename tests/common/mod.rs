@@ -215,7 +215,7 @@ pub fn up<T: Element>(device: &Device, data: impl Into<Vec<T>>) -> DeviceBuffer<
 
 /// What a buffer holds.
 #[track_caller]
-pub fn down<'a, T: Element>(device: &Device, buffer: impl windlass::Readable<'a, T>) -> Vec<T> {
+pub fn down<'a, T: Element>(device: &Device, buffer: impl windlass::tensor::ReadableTensor<'a, T>) -> Vec<T> {
     device.download(buffer).expect("a download").await_result().expect("its answer")
 }
 
