@@ -17,14 +17,14 @@ pub(crate) struct Operands<'r> {
 /// An operand, as its routine needs it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Operand<'r> {
-    name: Name,
+    pub(super) name: Name,
     pub(crate) dtype: DType,
     elements: Elements<'r>,
 }
 
 /// The name of an operand in errors.
 #[derive(Clone, Copy, Debug)]
-enum Name {
+pub(super) enum Name {
     Word(&'static str),
     Numbered(&'static str, usize),
 }

@@ -109,7 +109,7 @@ impl Sliced {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::problem;
+    use super::super::tests::attention_problem;
     use super::*;
     use crate::core::element::DType;
 
@@ -135,7 +135,7 @@ mod tests {
 
     fn of([batch, heads, kv_heads, queries, keys]: [usize; 5]) -> AttentionProblem {
         let (q, k) = ([heads * queries * 64, queries * 64, 64], [kv_heads * keys * 64, keys * 64, 64]);
-        let whole = problem(DType::F16, 128, 8, 64);
+        let whole = attention_problem(DType::F16, 128, 8, 64);
         AttentionProblem { batch, heads, kv_heads, queries, keys, of_q: q, of_k: k, of_v: k, of_o: q, ..whole }
     }
 

@@ -164,7 +164,7 @@ fn every_attention_has_an_engine() {
 }
 
 /// Batches of 8 heads with 256 keys.
-pub(super) fn problem(dtype: DType, queries: usize, kv_heads: usize, width: usize) -> AttentionProblem {
+pub(super) fn attention_problem(dtype: DType, queries: usize, kv_heads: usize, width: usize) -> AttentionProblem {
     AttentionProblem {
         dtype,
         batch: 2,
@@ -207,26 +207,26 @@ fn attentions() -> Vec<AttentionProblem> {
         // Of f32 there is an engine, which gives NaN.
         let dropout = if dtype == DType::F32 { None } else { Some(0.25f64.to_bits()) };
         for (causal, window) in masks {
-            rows.push(AttentionProblem { causal, window, ..problem(dtype, 128, 8, 64) });
-            rows.push(AttentionProblem { causal, window, lengths: true, ..problem(dtype, 128, 2, 128) });
-            rows.push(AttentionProblem { causal, window, dropout, ..problem(dtype, 128, 8, 64) });
-            rows.push(AttentionProblem { causal, window, sink: true, ..problem(dtype, 128, 8, 64) });
+            rows.push(AttentionProblem { causal, window, ..attention_problem(dtype, 128, 8, 64) });
+            rows.push(AttentionProblem { causal, window, lengths: true, ..attention_problem(dtype, 128, 2, 128) });
+            rows.push(AttentionProblem { causal, window, dropout, ..attention_problem(dtype, 128, 8, 64) });
+            rows.push(AttentionProblem { causal, window, sink: true, ..attention_problem(dtype, 128, 8, 64) });
             rows.push(AttentionProblem {
                 causal,
                 window,
                 dropout,
                 sink: true,
                 lengths: true,
-                ..problem(dtype, 128, 2, 128)
+                ..attention_problem(dtype, 128, 2, 128)
             });
         }
         for width in [8, 40, 96] {
-            rows.push(problem(dtype, 128, 4, width));
+            rows.push(attention_problem(dtype, 128, 4, width));
         }
-        rows.push(problem(dtype, 1, 1, 128));
-        rows.push(AttentionProblem { bias: Some([8 * 128 * 256, 128 * 256, 256]), ..problem(dtype, 128, 8, 64) });
-        rows.push(AttentionProblem { bias: Some([0, 0, 256]), ..problem(dtype, 128, 8, 64) });
-        rows.push(AttentionProblem { bias: Some([0, 0, 256]), dropout, sink: true, ..problem(dtype, 128, 8, 64) });
+        rows.push(attention_problem(dtype, 1, 1, 128));
+        rows.push(AttentionProblem { bias: Some([8 * 128 * 256, 128 * 256, 256]), ..attention_problem(dtype, 128, 8, 64) });
+        rows.push(AttentionProblem { bias: Some([0, 0, 256]), ..attention_problem(dtype, 128, 8, 64) });
+        rows.push(AttentionProblem { bias: Some([0, 0, 256]), dropout, sink: true, ..attention_problem(dtype, 128, 8, 64) });
         for (queries, places, causal) in
             [(1, 16, None), (1, 64, None), (128, 16, Some(Corner::BottomRight)), (128, 128, None)]
         {
@@ -238,7 +238,7 @@ fn attentions() -> Vec<AttentionProblem> {
                 causal,
                 of_k: rows_of,
                 of_v: rows_of,
-                ..problem(dtype, queries, 2, 128)
+                ..attention_problem(dtype, queries, 2, 128)
             });
         }
     }
