@@ -145,7 +145,7 @@ impl Work {
         };
         let round = round + 1;
         let halved = device.blas().scal(0.5, x)?;
-        let x = device.blas().axpy(1.0, &b, halved)?.await_result()?;
+        let x = device.blas().axpy(1.0, &b, halved)?.await_result()?.into_buffer();
         if round.is_multiple_of(SAVE_EVERY) || round == ROUNDS {
             let values = device.download(&x)?.await_result()?;
             *lock(&self.saved) = Checkpoint { round, values };

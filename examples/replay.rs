@@ -82,11 +82,11 @@ fn step(device: &Device, a: In<'_, f64>, (x, r, p, rr): State) -> Result<State> 
         Ok(device.dispatch(Ratio, (a.as_in(), b.as_in()), room)?.each())
     };
     let (alpha, minus) = ratio(&rr, &pq)?;
-    let x = blas.axpy_at(&alpha, &p, x)?;
-    let r = blas.axpy_at(&minus, &q, r)?;
+    let x = blas.axpy(&alpha, &p, x)?;
+    let r = blas.axpy(&minus, &q, r)?;
     let next = blas.dot_into(&r, &r, device.uninit(1)?)?;
     let (beta, _) = ratio(&next, &rr)?;
-    let p = blas.scal_at(&beta, p)?;
+    let p = blas.scal(&beta, p)?;
     let p = blas.axpy(1.0, &r, p)?;
     Ok((x.into(), r.into(), p.into(), device.copy(&next, rr)?.into()))
 }

@@ -1,6 +1,6 @@
 //! Attention of 64 heads of queries and 8 of keys, of width 128, in bf16; `benches/attention.py` has the same rows for PyTorch.
 
-use super::super::super::attention::{Corner, Scene, planned};
+use super::super::super::attention::{Corner, AttentionProblem, planned};
 use super::super::attend::Forward;
 use super::super::attend_backward::Backward;
 use super::super::choose::{Chosen, choose};
@@ -40,17 +40,17 @@ struct Pass {
 }
 
 impl Pass {
-    fn new(device: &Device, bare: &Bare, (scene, wanted): (&Scene, &impl Planned), numbers: &Numbers) -> Self {
+    fn new(device: &Device, bare: &Bare, (problem, wanted): (&AttentionProblem, &impl Planned), numbers: &Numbers) -> Self {
         let bound = bare.core.context.bind().unwrap();
         let graph = wanted.graph(bare.api).unwrap();
         let target = Target::of(bare.api, bare.core.context.device).unwrap();
         let chosen = choose(bare.api, &graph, &target.descriptor, wanted.rules(u64::MAX)).unwrap();
         drop(bound);
-        let [of_q, of_k] = HEADS.map(|heads| 2 * heads * scene.queries * WIDTH);
+        let [of_q, of_k] = HEADS.map(|heads| 2 * heads * problem.queries * WIDTH);
         let mut all = vec![(Operand::Q, of_q), (Operand::K, of_k), (Operand::V, of_k), (Operand::O, of_q)];
-        let is_backward = scene.stats;
+        let is_backward = problem.stats;
         if is_backward {
-            let (rows, full) = (4 * scene.rows(), 2 * scene.rows() * WIDTH);
+            let (rows, full) = (4 * problem.rows(), 2 * problem.rows() * WIDTH);
             all.extend([
                 (Operand::Dy, of_q),
                 (Operand::Sums, rows),
@@ -60,14 +60,14 @@ impl Pass {
             all.extend([(Operand::FullKeys, full), (Operand::FullValues, full)]);
             all.extend([(Operand::Dq, of_q), (Operand::Dk, of_k), (Operand::Dv, of_k)]);
         }
-        let mut operands = numbers.operands(scene);
+        let mut operands = numbers.operands(problem);
         operands.extend(is_backward.then(|| numbers.one()));
         let (mut kept, mut zeroed) = (Vec::new(), None);
         for (operand, bytes) in all {
             // The operands that both sides read have the same elements.
             let memory = match operand {
                 Operand::Q | Operand::K | Operand::V | Operand::O | Operand::Dy => {
-                    filled(device, bytes / 2 / scene.queries / WIDTH, scene.queries).into_parts().0
+                    filled(device, bytes / 2 / problem.queries / WIDTH, problem.queries).into_parts().0
                 }
                 _ => device.zeros::<bf16>(bytes / 2).unwrap(),
             };
@@ -113,8 +113,8 @@ fn case(device: &Device, bare: &Bare, places: usize, is_causal: bool) {
     let (o, sums) = dnn.attend_training(&spec, &q, &k, &v).unwrap().await_result().unwrap();
     let forward = || drop(dnn.attend(&spec, &q, &k, &v).unwrap().into_output());
     let backward = || drop(dnn.attend_gradients(&spec, &q, &k, &v, &o, &dy, &sums).unwrap().into_output());
-    let scene = |stats| planned(&spec, [q.view(), k.view(), v.view()], stats).unwrap();
-    let (inference, training) = (scene(Some(false)), scene(None));
+    let problem = |stats| planned(&spec, [q.view(), k.view(), v.view()], stats).unwrap();
+    let (inference, training) = (problem(Some(false)), problem(None));
     let numbers = Numbers::new(&training);
     let forth = Pass::new(device, bare, (&inference, &Forward(inference.clone())), &numbers);
     let back = Pass::new(device, bare, (&training, &Backward(training.clone())), &numbers);

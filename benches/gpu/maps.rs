@@ -107,7 +107,7 @@ fn submissions(bench: &mut Bench, device: &Device) {
     let raw = bench.raw;
     let stream = raw.stream();
     let events: Vec<_> = (0..CALLS).map(|_| raw.event(NO_TIMING)).collect();
-    let x = device.full_tensor([256], 1.5f32).unwrap();
+    let x = device.full([256], 1.5f32).unwrap();
     let kept = Formula::new(|x: Symbol<f32>| x * 2.0 + 1.0).unwrap();
     let launches = || {
         let sample = timed(CALLS, || {
@@ -139,7 +139,7 @@ fn first_uses(bench: &mut Bench, device: &Device) {
     if !bench.wants("first use of a formula") {
         return;
     }
-    let x = device.full_tensor([256], 1.5f32).unwrap();
+    let x = device.full([256], 1.5f32).unwrap();
     let mut next = 0u32;
     let mut samples: Vec<f64> = (0..12)
         .map(|_| {

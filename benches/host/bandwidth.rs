@@ -7,7 +7,8 @@ use rayon::prelude::*;
 use std::hint::black_box;
 use std::time::Duration;
 use windlass::blas::{Gemv, Ger, Symv, Trmv};
-use windlass::{Device, DeviceBuffer, PendingDispatch, Transpose, Uplo};
+use windlass::tensor::Layout;
+use windlass::{Device, DeviceBuffer, Submitted, Tensor, Transpose, Uplo};
 
 /// Elements of a vector: 32 MiB.
 const LONG: usize = 1 << 22;
@@ -20,12 +21,20 @@ fn row(
     name: &str,
     bytes: usize,
     start: DeviceBuffer<f64>,
-    op: impl Fn(DeviceBuffer<f64>) -> PendingDispatch<DeviceBuffer<f64>>,
+    op: impl Fn(DeviceBuffer<f64>) -> DeviceBuffer<f64>,
 ) {
     let mut buffer = Some(start);
     timed(criterion, name, bytes, || {
-        buffer = buffer.take().map(|buffer| op(buffer).await_result().unwrap());
+        buffer = buffer.take().map(&op);
     });
+}
+
+fn of_tensor(submitted: Submitted<Tensor<f64>>) -> DeviceBuffer<f64> {
+    submitted.unwrap().await_result().unwrap().into_buffer()
+}
+
+fn of_buffer(submitted: Submitted<DeviceBuffer<f64>>) -> DeviceBuffer<f64> {
+    submitted.unwrap().await_result().unwrap()
 }
 
 fn timed(criterion: &mut Criterion, name: &str, bytes: usize, mut f: impl FnMut()) {
@@ -70,12 +79,12 @@ pub(crate) fn bandwidth(criterion: &mut Criterion) {
     let up = |data: &[f64]| device.upload(data).unwrap().await_result().unwrap();
     let (dx, a, short) = (up(&x), up(&matrix), up(x.get(..SIDE).unwrap()));
     let (long, square) = (|| up(&y), || up(&matrix));
-    row(criterion, "copy", 16 * LONG, long(), |y| blas.copy(&dx, y).unwrap());
-    row(criterion, "axpy", 24 * LONG, long(), |y| blas.axpy(1e-9, &dx, y).unwrap());
-    row(criterion, "scal", 16 * LONG, long(), |y| blas.scal(-1.0, y).unwrap());
-    let strided = LONG / 2;
+    row(criterion, "copy", 16 * LONG, long(), |y| of_tensor(blas.copy(&dx, y)));
+    row(criterion, "axpy", 24 * LONG, long(), |y| of_tensor(blas.axpy(1e-9, &dx, y)));
+    row(criterion, "scal", 16 * LONG, long(), |y| of_tensor(blas.scal(-1.0, y)));
+    let every_other = Layout::new([LONG / 2], [2], 0).unwrap();
     row(criterion, "axpy, increments of 2", 24 * LONG, long(), |y| {
-        blas.axpy(1e-9, dx.strided(strided, 2), y.into_strided(strided, 2)).unwrap()
+        of_tensor(blas.axpy(1e-9, dx.view(&every_other).unwrap(), y.with_layout(&every_other).unwrap()))
     });
     let other = long();
     timed(criterion, "dot", 16 * LONG, || {
@@ -100,31 +109,33 @@ pub(crate) fn bandwidth(criterion: &mut Criterion) {
     let spec = Gemv::new(SIDE, SIDE);
     let bytes = 8 * SIDE * SIDE;
     let y = || up(x.get(..SIDE).unwrap());
-    row(criterion, "gemv", bytes, y(), |y| blas.gemv(spec, &a, &short, y).unwrap());
-    row(criterion, "gemv, transposed", bytes, y(), |y| blas.gemv(spec.trans(Transpose::Yes), &a, &short, y).unwrap());
+    row(criterion, "gemv", bytes, y(), |y| of_buffer(blas.gemv(spec, &a, &short, y)));
+    row(criterion, "gemv, transposed", bytes, y(), |y| {
+        of_buffer(blas.gemv(spec.trans(Transpose::Yes), &a, &short, y))
+    });
     row(criterion, "ger", 2 * bytes, square(), |a| {
-        blas.ger(Ger::new(SIDE, SIDE).alpha(1e-9), &short, &short, a).unwrap()
+        of_buffer(blas.ger(Ger::new(SIDE, SIDE).alpha(1e-9), &short, &short, a))
     });
     row(criterion, "symv, half a matrix", bytes / 2, y(), |y| {
-        blas.symv(Symv::new(SIDE, Uplo::Lower), &a, &short, y).unwrap()
+        of_buffer(blas.symv(Symv::new(SIDE, Uplo::Lower), &a, &short, y))
     });
     row(criterion, "symv, packed", bytes / 2, y(), |y| {
-        blas.symv(Symv::packed(SIDE, Uplo::Lower), &a, &short, y).unwrap()
+        of_buffer(blas.symv(Symv::packed(SIDE, Uplo::Lower), &a, &short, y))
     });
     // A diagonal that keeps the solutions in bounds.
     let mut easy: Vec<f64> = matrix.iter().map(|x| x * 1e-4).collect();
     easy.iter_mut().step_by(SIDE + 1).for_each(|x| *x = 1.0);
     let easy = up(&easy);
     row(criterion, "trmv, half a matrix", bytes / 2, y(), |x| {
-        blas.trmv(Trmv::new(SIDE, Uplo::Upper), &easy, x).unwrap()
+        of_buffer(blas.trmv(Trmv::new(SIDE, Uplo::Upper), &easy, x))
     });
     row(criterion, "trmv, transposed", bytes / 2, y(), |x| {
-        blas.trmv(Trmv::new(SIDE, Uplo::Upper).trans(Transpose::Yes), &easy, x).unwrap()
+        of_buffer(blas.trmv(Trmv::new(SIDE, Uplo::Upper).trans(Transpose::Yes), &easy, x))
     });
     row(criterion, "trsv, half a matrix", bytes / 2, y(), |x| {
-        blas.trsv(Trmv::new(SIDE, Uplo::Lower), &easy, x).unwrap()
+        of_buffer(blas.trsv(Trmv::new(SIDE, Uplo::Lower), &easy, x))
     });
     row(criterion, "trsv, transposed", bytes / 2, y(), |x| {
-        blas.trsv(Trmv::new(SIDE, Uplo::Lower).trans(Transpose::Yes), &easy, x).unwrap()
+        of_buffer(blas.trsv(Trmv::new(SIDE, Uplo::Lower).trans(Transpose::Yes), &easy, x))
     });
 }

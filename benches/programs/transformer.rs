@@ -22,7 +22,7 @@ pub(crate) fn main() -> Result<()> {
     let x = numbers(&device, &[BATCH, TIME, WIDTH], 2.0)?;
     let (w_qkv, w_out) = (numbers(&device, &[WIDTH, 3 * WIDTH], 0.5)?, numbers(&device, &[WIDTH, WIDTH], 0.5)?);
     let (w_up, w_down) = (numbers(&device, &[WIDTH, 4 * WIDTH], 0.5)?, numbers(&device, &[4 * WIDTH, WIDTH], 0.5)?);
-    let (gain, bias) = (device.full_tensor([WIDTH], 1.5f32)?, device.full_tensor([WIDTH], 0.1f32)?);
+    let (gain, bias) = (device.full([WIDTH], 1.5f32)?, device.full([WIDTH], 0.1f32)?);
     let affine = Affine::new(&gain, &bias);
 
     let (h, _) = dnn.norm(&x, NormKind::Layer(1), 1e-5, &affine)?.each();

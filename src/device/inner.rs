@@ -229,6 +229,7 @@ impl Inner {
             bytes_down: c.bytes_down.load(Ordering::Relaxed),
             leaked: c.leaked.load(Ordering::Relaxed),
             forced_waits: c.forced_waits.load(Ordering::Relaxed),
+            operand_copies: c.operand_copies.load(Ordering::Relaxed),
             faults: c.faults.load(Ordering::Relaxed),
             rebuilds: c.rebuilds.load(Ordering::Relaxed),
             last_fault: c.last_fault(),

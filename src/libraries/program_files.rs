@@ -15,8 +15,8 @@ fn products(device: &Device, captured: &DeviceBuffer<f64>) -> Program {
         let one = r.labelled("one").blas().gemv(Gemv::new(2, 2), &a, &x, r.uninit(2)?)?.into_output();
         drop(r.blas().nrm2(&one)?);
         let two = r.blas().gemv(Gemv::new(2, 2), captured, &one, r.uninit(2)?)?.into_output();
-        let three = r.blas().axpy(2.0, captured.as_in().slice(1..3)?, two)?.into_output();
-        let x = r.blas().scal(0.5, x)?.into_output();
+        let three = r.blas().axpy(2.0, captured.as_in().slice(1..3)?, two)?.into_buffer();
+        let x = r.blas().scal(0.5, x)?.into_buffer();
         drop(r.blas().iamax(&x)?);
         let y = r.blas().gemm(Gemm::new(2, 2, 1), &three, &x, y)?.into_output();
         let (gemm, all) = (Gemm::new(2, 2, 2).beta(1.0), [a.as_in(), a.as_in()]);
@@ -33,7 +33,7 @@ fn transforms(device: &Device, _: &DeviceBuffer<f64>) -> Program {
     let recorded = device.record(|r| {
         let (x, y) = (r.input::<f64>(8)?, r.output::<f64>(8)?);
         let z = r.fft().r2c(&FftSpec::new(), &x, r.uninit::<Complex<f64>>(5)?)?.into_buffer();
-        let z = r.blas().scal(Complex::new(0.0, 1.0), z)?.into_output();
+        let z = r.blas().scal(Complex::new(0.0, 1.0), z)?.into_buffer();
         r.fft().c2r(&FftSpec::new(), &z, y).map(drop)?;
         Ok(())
     });

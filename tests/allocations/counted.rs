@@ -89,7 +89,7 @@ const DISPATCHES: u64 = 10_000;
 fn axpys(device: &Device, x: &GpuRef<f64>, mut y: DeviceBuffer<f64>, n: u64) -> DeviceBuffer<f64> {
     let blas = device.blas();
     for _ in 0..n {
-        y = blas.axpy(1.0, x, y).unwrap().into_output();
+        y = blas.axpy(1.0, x, y).unwrap().into_buffer();
     }
     y
 }
@@ -168,7 +168,7 @@ fn bytes_alive_go_back_after_work_of_every_kind() {
         for i in 0..200u32 {
             let x = up(&device, vec![1.0f64; 100]);
             let y = device.duplicate(&x).unwrap().into_output();
-            let y = device.blas().axpy(f64::from(i), &x, y).unwrap().into_output();
+            let y = device.blas().axpy(f64::from(i), &x, y).unwrap().into_buffer();
             drop(device.blas().nrm2(&y).unwrap());
             std::mem::drop(device.download(&y).unwrap().await_result().unwrap());
         }

@@ -42,7 +42,7 @@ fn a_thousand_faults_in_a_row_resolve_everything_and_nothing_grows() {
         }
         assert_no_growth(1000, |fault| {
             let x = up(&device, vec![1.0f64; 1000]);
-            let x = device.blas().scal(2.0, x).unwrap().into_output();
+            let x = device.blas().scal(2.0, x).unwrap().into_buffer();
             let sum = device.blas().dot(&x, &x).unwrap();
             let read = device.download(&x).unwrap();
             let fatal = device.upload([0u8]).unwrap().await_result().expect_err("a fault was ordered").error;

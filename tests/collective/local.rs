@@ -158,7 +158,7 @@ fn a_new_kernel_and_frees_between_collectives_wait_for_nothing() {
     let devices = worlds(2).pop().unwrap();
     let (comm, n) = (Communicator::new(&devices).unwrap(), devices.len() as u32);
     let len = 4 << 20;
-    let mut x: Vec<_> = devices.iter().map(|device| device.full_tensor([len], 1u32).unwrap()).collect();
+    let mut x: Vec<_> = devices.iter().map(|device| device.full([len], 1u32).unwrap()).collect();
     for _ in 0..4 {
         x = comm.all_reduce_in_place(Combine::Sum, x).unwrap().into_output();
     }

@@ -104,7 +104,7 @@ fn tensors_of_which_a_root_has_more() {
 fn what_is_no_tensor_in_row_major_order_is_refused_and_comes_back() {
     let devices = hosts(2);
     let comm = Communicator::new(&devices).unwrap();
-    let make = || devices.iter().map(|device| device.full_tensor([2, 3], 1.0f32).unwrap()).collect::<Vec<_>>();
+    let make = || devices.iter().map(|device| device.full([2, 3], 1.0f32).unwrap()).collect::<Vec<_>>();
     let says = |error: &Error, name: &str| {
         assert!(matches!(error, Error::InvalidArgument { argument, .. } if argument == name), "{error}");
         assert!(error.to_string().contains("`contiguous`") && error.to_string().contains("all_reduce"), "{error}");
@@ -127,7 +127,7 @@ fn what_is_no_tensor_in_row_major_order_is_refused_and_comes_back() {
         assert!(back.iter().all(|x| x.shape() == [2, 3]) && back.len() == 2);
     }
     // Extents need not be the same, only their product. Nothing is something too.
-    let x = vec![devices[0].full_tensor([3, 2], 1.0f32).unwrap(), devices[1].full_tensor([6, 1], 2.0f32).unwrap()];
+    let x = vec![devices[0].full([3, 2], 1.0f32).unwrap(), devices[1].full([6, 1], 2.0f32).unwrap()];
     let x = comm.all_reduce_in_place(Combine::Sum, x).unwrap().await_result().unwrap();
     assert_eq!((x[0].shape(), x[1].shape()), (&[3, 2][..], &[6, 1][..]));
     assert_eq!(devices[0].to_vec(&x[0]).unwrap(), [3.0; 6]);

@@ -99,10 +99,10 @@ impl Model<'_> {
         let value = self.rng.below(100) as f64;
         let buffer = match kind {
             0 => self.device.fill(buffer, value).unwrap().into_output(),
-            1 => self.device.blas().scal(-1.0, buffer).unwrap().into_output(),
+            1 => self.device.blas().scal(-1.0, buffer).unwrap().into_buffer(),
             _ => {
                 let one = self.device.upload(vec![1.0; window.len()]).unwrap().into_output();
-                self.device.blas().axpy(value, &one, buffer).unwrap().into_output()
+                self.device.blas().axpy(value, &one, buffer).unwrap().into_buffer()
             }
         };
         for x in &mut self.memory[window] {
@@ -145,7 +145,7 @@ impl Model<'_> {
         let x = self.parts[at].0.slice(window.start - full.start..window.end - full.start).unwrap();
         let (program, recorded) = self
             .device
-            .record(|r| Ok(r.blas().axpy(factor, x, r.operand::<f64>(window.len())?)?.into_output()))
+            .record(|r| Ok(r.blas().axpy(factor, x, r.operand::<f64>(window.len())?)?.into_buffer()))
             .unwrap();
         self.readers.push(Reader { program, window, factor, recorded: Some(recorded) });
     }
@@ -172,7 +172,7 @@ impl Model<'_> {
         self.history.push(format!("set the factor of program {index} to {}", factor + 1.0));
         let x = self.parts[at].0.slice(window.start - full.start..window.end - full.start).unwrap();
         let (mut program, factor) = (program, factor + 1.0);
-        let recorded = program.set(0, |r| Ok(r.blas().axpy(factor, x, recorded)?.into_output())).unwrap();
+        let recorded = program.set(0, |r| Ok(r.blas().axpy(factor, x, recorded)?.into_buffer())).unwrap();
         self.readers.push(Reader { program, window, factor, recorded: Some(recorded) });
     }
 
@@ -284,7 +284,7 @@ pub fn halves_that_are_overwritten_beside_replays(device: &Device, len: usize, r
             let y = r.operand::<f64>(2 * len)?;
             // Two steps that read it at different moments.
             let y = r.copy(&x, y)?.into_output();
-            r.blas().axpy(1.0, &x, y)?.into_output();
+            r.blas().axpy(1.0, &x, y)?.into_buffer();
             Ok(())
         })
         .unwrap();

@@ -3,7 +3,8 @@
 use super::{Sample, assert_same_bits};
 use windlass::blas::{Vector, VectorMut};
 use windlass::reference::Value;
-use windlass::{Device, DeviceBuffer};
+use windlass::tensor::Layout;
+use windlass::{Device, DeviceBuffer, Tensor, TensorRef};
 
 /// The increments of the published BLAS tests.
 pub const INCREMENTS: [isize; 4] = [1, 2, -1, -2];
@@ -41,6 +42,22 @@ impl<T: Sample> Laid<T> {
 
     pub fn up(&self, device: &Device) -> DeviceBuffer<T> {
         super::up(device, &self.data[..])
+    }
+
+    /// Where the elements are.
+    pub fn layout(&self) -> Layout {
+        let offset = if self.n > 0 { self.at(0) } else { 0 };
+        Layout::new([self.n], [self.inc], offset).expect("a layout")
+    }
+
+    /// To be read, as a tensor.
+    pub fn tensor<'a>(&self, buffer: &'a DeviceBuffer<T>) -> TensorRef<'a, T> {
+        buffer.view(self.layout()).expect("a view")
+    }
+
+    /// To be written, as a tensor; its buffer is the whole.
+    pub fn tensor_mut(&self, device: &Device) -> Tensor<T> {
+        self.up(device).with_layout(self.layout()).expect("a tensor")
     }
 
     /// To be read.

@@ -256,7 +256,7 @@ pub(crate) fn cases(devices: &[Device], first: u64, count: u64) {
     ] {
         let mut ways = vec![];
         for device in devices {
-            let dy = device.full_tensor([3, 500], 1.0f32).unwrap();
+            let dy = device.full([3, 500], 1.0f32).unwrap();
             let dx = device.dnn().resize_gradient(&dy, &[3, 400], None, resize).unwrap().await_result().unwrap();
             ways.push(read(device, &dx));
         }
@@ -279,7 +279,7 @@ pub(crate) fn of_nothing(devices: &[Device]) {
         }
         // All new elements lie beyond the old ones.
         let beyond = linear.coordinates(Coordinates::Crop(2.0, 3.0)).outside(7.0);
-        let ones = device.full_tensor([2, 4], 1.0f32).unwrap();
+        let ones = device.full([2, 4], 1.0f32).unwrap();
         let dx = dnn.resize_gradient(&ones, &[2, 3], None, beyond).unwrap().await_result().unwrap();
         assert_eq!(read(device, &dx), [0.0; 6]);
         for extents in [[0, 3], [3, 0]] {

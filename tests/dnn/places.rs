@@ -249,7 +249,7 @@ pub(crate) fn dropout(devices: &[Device]) {
                 // Again: the mask is that of the stream, not of the call.
                 ways.push(call());
                 // The gradient of what was dropped is 0, of the rest the same factor.
-                let ones = device.full_tensor([n as usize], T::of(1.0)).unwrap();
+                let ones = device.full([n as usize], T::of(1.0)).unwrap();
                 let slopes = read(device, &dnn.dropout(&ones, rate, &stream).unwrap().await_result().unwrap());
                 let kept = ways.last().unwrap().iter().zip(&slopes);
                 assert!(kept.clone().all(|(y, slope)| (y.number() == 0.0) == (slope.number() == 0.0)), "{rate}");

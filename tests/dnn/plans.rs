@@ -55,7 +55,7 @@ fn gradients_and_fused_convolutions_are_explained_and_measured() {
         let spec = case.spec();
         let numbers = [&case.x, &case.w, &case.y()].map(|extents| Numbers::random::<f16>(&mut rng, extents));
         let [x, w, dy] = numbers.each_ref().map(|numbers| up::<f16>(&device, &mut rng, numbers, Order::Last));
-        let bias = device.full_tensor([16], f16::ONE).unwrap();
+        let bias = device.full([16], f16::ONE).unwrap();
         let made = |name: &str| -> Vec<f64> {
             let y = match name {
                 "data" => dnn.convolve_data(&spec, &dy, &w, [9, 11]),

@@ -104,7 +104,7 @@ fn a_label_that_is_no_class_is_told_unless_it_is_ignored() {
                     }
                 }
                 let dy = device
-                    .full_tensor(if reduction == LossReduction::None { vec![2, 2] } else { vec![] }, 1.0f32)
+                    .full(if reduction == LossReduction::None { vec![2, 2] } else { vec![] }, 1.0f32)
                     .unwrap();
                 let slopes = dnn.cross_entropy_gradient(&scores, labels, &dy, &loss).unwrap().await_result().unwrap();
                 let slopes = down(device, &slopes);
@@ -230,7 +230,7 @@ fn a_query_that_sees_the_sink_alone_has_its_logarithm() {
         assert_eq!((&o[..2], &sums[..2]), (&[0.0; 2][..], &[0.75; 2][..]));
         assert!(sums[2] > 3.0);
         // Nor by a bias; behind its length it is no query.
-        let bias = device.full_tensor([1, 1, 3, 1], f32::NEG_INFINITY).unwrap();
+        let bias = device.full([1, 1, 3, 1], f32::NEG_INFINITY).unwrap();
         let (two, one) = (device.tensor([1], [2]).unwrap(), device.tensor([1], [1]).unwrap());
         let spec = Attention::new().bias(&bias).sink(&sink).lengths(&two, &one);
         let (_, sums) = device.dnn().attend_training(&spec, &q, &k, &k).unwrap().await_result().unwrap();
@@ -241,7 +241,7 @@ fn a_query_that_sees_the_sink_alone_has_its_logarithm() {
 #[test]
 fn gradients_of_rows_far_below_zero_are_those_of_equal_weights() {
     for device in devices().into_iter().filter(is_host) {
-        let bias = device.full_tensor([1, 1, 1, 4], -1e9f32).unwrap();
+        let bias = device.full([1, 1, 1, 4], -1e9f32).unwrap();
         let (q, k, v) =
             (rows(&device, &[1.0]), rows(&device, &[1.0, 2.0, 3.0, 4.0]), rows(&device, &[1.0, 2.0, 3.0, 6.0]));
         let spec = Attention::new().bias(&bias);

@@ -30,7 +30,7 @@ fn isolated(ordinal: usize) -> Option<DeviceBuilder> {
 /// Some of everything, with known answers.
 fn works(device: &Device) {
     let x = up(device, vec![2.0f32; 1 << 20]);
-    let y = device.blas().axpy(1.0, &x, device.zeros(1 << 20).unwrap()).unwrap().into_output();
+    let y = device.blas().axpy(1.0, &x, device.zeros(1 << 20).unwrap()).unwrap().into_buffer();
     assert_eq!(device.blas().dot(&x, &y).unwrap().await_result().unwrap(), (4 << 20) as f32);
     assert!(down(device, &device.fill(y, 3.0).unwrap().into_output()).iter().all(|y| *y == 3.0));
 }

@@ -21,7 +21,7 @@ fn the_newest_operations_are_written_with_labels_types_and_lengths_when_the_devi
     let (device, file) = failing("newest", 5, 3);
     let mut x = up(&device, vec![1.0f64; 7]);
     for label in ["one", "two", "three", "four"] {
-        x = device.labelled(label).blas().scal(2.0, x).unwrap().await_result().unwrap();
+        x = device.labelled(label).blas().scal(2.0, x).unwrap().await_result().unwrap().into_buffer();
     }
     assert!(!file.exists(), "nothing failed");
     let y = up(&device, vec![1.0f64; 7]);

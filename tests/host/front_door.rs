@@ -24,7 +24,7 @@ fn a_name_may_ask_for_isolation_and_a_standby() {
 fn first_and_last_data_need_one_call_each() {
     for device in common::devices() {
         let x = device.buffer([3.0f32, 4.0]).unwrap();
-        let x = device.blas().scal(2.0, x).unwrap().into_output();
+        let x = device.blas().scal(2.0, x).unwrap().into_buffer();
         assert_eq!(device.to_vec(&x).unwrap(), [6.0, 8.0]);
         assert_eq!(device.to_vec(x.slice(1..).unwrap()).unwrap(), [8.0]);
         assert!(device.to_vec(&device.buffer(Vec::<f64>::new()).unwrap()).unwrap().is_empty());
@@ -99,7 +99,7 @@ fn work_that_fails_by_itself_is_not_done_again() {
     let mut runs = 0;
     let answer = device.retrying(|device| {
         runs += 1;
-        let x = device.blas().scal(2.0, device.zeros::<f32>(4)?)?.into_output();
+        let x = device.blas().scal(2.0, device.zeros::<f32>(4)?)?.into_buffer();
         device.download(&x)?.await_result()
     });
     let error = answer.unwrap_err();

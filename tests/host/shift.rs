@@ -49,7 +49,7 @@ fn every_buffer_begins_behind_its_memory() {
     assert_eq!(begins_at(&device, up(&device, [0; 5])), 24);
     assert_eq!(begins_at(&device, device.zeros(5).unwrap()), 24);
     assert_eq!(begins_at(&device, device.fill(device.uninit(70_000).unwrap(), 0).unwrap().into_output()), 24);
-    let tensor = device.full_tensor([2, 3], 7u64).unwrap();
+    let tensor = device.full([2, 3], 7u64).unwrap();
     assert_eq!(begins_at(&device, tensor.into_buffer()), 24);
     // What an operation makes while it runs, too.
     let made = device.unique(&device.tensor([4], vec![3u64, 1, 3, 2]).unwrap()).unwrap().await_result().unwrap();

@@ -76,7 +76,7 @@ fn traced_devices() -> Vec<(Device, Arc<Recorder>)> {
 fn each_operation_has_its_four_hooks_once_and_in_order() {
     for (device, recorder) in traced_devices() {
         let x = up(&device, [1.0f64; 4]);
-        let x = device.blas().scal(2.0, x).unwrap().into_output();
+        let x = device.blas().scal(2.0, x).unwrap().into_buffer();
         assert_eq!(device.blas().dot(&x, &x).unwrap().await_result().unwrap(), 16.0);
         recorder.complete(3);
         assert!(eventually(10, || recorder.events().len() == 12));
@@ -144,7 +144,7 @@ fn an_operation_that_is_refused_fires_no_completion() {
 fn a_failing_operation_completes_like_any_other() {
     for builder in [host(2), inline()] {
         let (device, recorder) = traced(builder.fault_plan(FaultPlan::new().fail(1)));
-        let x = device.blas().scal(2.0, up(&device, [1.0f64])).unwrap().into_output();
+        let x = device.blas().scal(2.0, up(&device, [1.0f64])).unwrap().into_buffer();
         assert!(device.download(&x).unwrap().await_result().is_err());
         assert_eq!(recorder.complete(3).len(), 12);
     }
@@ -210,7 +210,7 @@ fn hooks_that_panic_are_caught_and_the_work_goes_on() {
         within(20, move || {
             let mut x = up(&device, [1.0f64]);
             for _ in 0..100 {
-                x = device.blas().scal(-1.0, x).unwrap().await_result().unwrap();
+                x = device.blas().scal(-1.0, x).unwrap().await_result().unwrap().into_buffer();
             }
             assert_eq!(down(&device, &x), [1.0]);
         });

@@ -75,7 +75,7 @@ fn an_operation_is_told_when_it_is_enqueued_and_when_it_is_complete() {
     told_of(&this_test!(), || {
         let device = host(1).open().unwrap();
         let (x, y) = (up(&device, [1.0f64; 4]), up(&device, [2.0f64; 4]));
-        let y = device.labelled("layer 3").blas().axpy(1.0, &x, y).unwrap().await_result().unwrap();
+        let y = device.labelled("layer 3").blas().axpy(1.0, &x, y).unwrap().await_result().unwrap().into_buffer();
         assert_eq!(down(&device, &y), [3.0; 4]);
         let of = |word: &str| {
             let known = |told: &&Told| field(told, "op") == Some("axpy") && field(told, "message") == Some(word);

@@ -137,7 +137,7 @@ pub unsafe extern "C" fn wl_double(device: *const Device, tensor: *mut AnyTensor
         let layout = tensor.layout().clone();
         let mut buffer = tensor.into_buffer();
         for _ in 0..times {
-            buffer = device.blas().scal(2.0, buffer)?.into_output();
+            buffer = device.blas().scal(2.0, buffer)?.into_buffer();
         }
         Ok(AnyTensor::from_buffer(buffer, layout)?)
     };

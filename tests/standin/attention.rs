@@ -99,7 +99,7 @@ fn cudnn_gets_positive_factors_alone() {
 fn sums_without_a_key_are_those_of_the_sink() {
     let driver = session();
     let device = device(1);
-    let [q, k] = [3, 0].map(|n| device.full_tensor([2, 2, n, 8], f16::ONE).unwrap());
+    let [q, k] = [3, 0].map(|n| device.full([2, 2, n, 8], f16::ONE).unwrap());
     let sink = device.tensor([2], [0.5, -1.0].map(f16::from_f32)).unwrap();
     let sums = |spec: &Attention<'_, f16>| {
         let (o, sums) = device.dnn().attend_training(spec, &q, &k, &k).unwrap().await_result().unwrap();

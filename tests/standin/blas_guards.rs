@@ -37,8 +37,8 @@ fn a_trace_names_the_types_of_what_is_read_with_and_without_scalars_on_the_devic
     types.0.lock().unwrap().clear();
     blas.gemm_batched(Gemm::new(2, 2, 2), &list, &list, vec![new(), new()]).unwrap().await_result().unwrap();
     blas.gemm(Gemm::new(2, 2, 2), &x, &x, new()).unwrap().await_result().unwrap();
-    blas.axpy_at(&alpha, &x, new()).unwrap().await_result().unwrap();
-    blas.axpy(1.0, &x, new()).unwrap().await_result().unwrap();
+    blas.axpy(&alpha, &x, new()).unwrap().await_result().unwrap().into_buffer();
+    blas.axpy(1.0, &x, new()).unwrap().await_result().unwrap().into_buffer();
     let seen = types.0.lock().unwrap();
     let of = |name| seen.iter().filter(|(op, _)| *op == name).map(|(_, reads)| *reads).collect::<Vec<_>>();
     let (one, two) = (&[DType::F32][..], &[DType::F32, DType::F32][..]);

@@ -28,7 +28,7 @@ fn a_range_named_for_the_operation_is_around_the_librarys_call() {
     let driver = session();
     let device = device();
     let (x, y) = (up(&device, [1.0f32; 4]), up(&device, [2.0f32; 4]));
-    let (y, lines) = told(&driver, || device.blas().axpy(1.0, &x, y).unwrap().into_output());
+    let (y, lines) = told(&driver, || device.blas().axpy(1.0, &x, y).unwrap().into_buffer());
     assert_eq!(lines, ["nvtxRangePushA axpy -> 0", "cublasAxpyEx_64", "nvtxRangePop -> 0"]);
     let (_, lines) = told(&driver, || down(&device, &y));
     assert_eq!(lines, ["nvtxRangePushA download -> 0", "nvtxRangePop -> 0"]);

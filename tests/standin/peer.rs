@@ -13,10 +13,10 @@ use windlass::{Device, Error};
 fn in_order(one: &Device, two: &Device) {
     for round in 0..20 {
         let n = 1000;
-        let x = one.blas().scal(2.0, up(one, vec![f64::from(round); n])).unwrap().into_output();
+        let x = one.blas().scal(2.0, up(one, vec![f64::from(round); n])).unwrap().into_buffer();
         let y = two.copy_peer(&x, two.uninit(n).unwrap()).unwrap().into_output();
         let x = one.fill(x, -1.0).unwrap().into_output();
-        let y = two.blas().axpy(1.0, &two.duplicate(&y).unwrap().into_output(), y).unwrap().into_output();
+        let y = two.blas().axpy(1.0, &two.duplicate(&y).unwrap().into_output(), y).unwrap().into_buffer();
         assert_eq!(down(two, &y), vec![4.0 * f64::from(round); n]);
         assert_eq!(down(one, &x), vec![-1.0; n]);
         // And back, into a window.

@@ -33,7 +33,7 @@ fn handles_go_on_and_data_is_stale_and_its_drop_calls_nothing() {
     let blas = device.blas();
     let (x, y) = (up(&device, [1.0f32; 8]), up(&device, [2.0f32; 8]));
     let shared = up(&device, [3.0f32; 8]).share();
-    let y = blas.axpy(1.0, &x, y).unwrap().into_output();
+    let y = blas.axpy(1.0, &x, y).unwrap().into_buffer();
     let x = launch(&device, c"add_one_f32", x).into_output();
     device.rebuild(LIMIT).unwrap();
     assert_eq!((device.generation(), device.stats().rebuilds, device.stats().leaked), (1, 1, 0));
@@ -43,7 +43,7 @@ fn handles_go_on_and_data_is_stale_and_its_drop_calls_nothing() {
     let fresh = up(&device, [5.0f32; 8]);
     let mixed = blas.axpy(1.0, &shared, fresh).unwrap_err();
     assert_eq!(stale(&mixed.error), (0, 1));
-    let fresh = blas.axpy(2.0, &mixed.back.unwrap().0, up(&device, [1.0f32; 8])).unwrap().into_output();
+    let fresh = blas.axpy(2.0, &mixed.back.unwrap().0, up(&device, [1.0f32; 8])).unwrap().into_buffer();
     let fresh = launch(&device, c"add_one_f32", fresh).into_output();
     assert_eq!(down(&device, &fresh), [12.0; 8]);
     driver.silently("dropping stale buffers", || drop((x, refused, shared)));
@@ -123,7 +123,7 @@ fn threads_that_submit_meanwhile_get_answers_or_typed_errors() {
     let device = Device::builder().cuda(0).slots(4).open().unwrap();
     let (stop, done, failed) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
     let work = |x: &mut DeviceBuffer<f64>| -> Result<(), Error> {
-        let y = device.blas().axpy(1.0, &*x, device.zeros(16)?)?.into_output();
+        let y = device.blas().axpy(1.0, &*x, device.zeros(16)?)?.into_buffer();
         assert_eq!(device.blas().dot(&y, &*x)?.await_result()?, 16.0);
         *x = device.duplicate(&*x)?.into_output();
         Ok(())
@@ -171,7 +171,7 @@ fn fifty_rebuilds_leave_nothing_behind() {
     let device = device();
     let counts = || {
         let work = up(&device, [1.0f32; 64]);
-        let y = device.blas().axpy(1.0, &work, device.zeros(64).unwrap()).unwrap().into_output();
+        let y = device.blas().axpy(1.0, &work, device.zeros(64).unwrap()).unwrap().into_buffer();
         assert_eq!(down(&device, &launch(&device, c"add_one_f32", y).into_output()), [2.0; 64]);
         drop(work);
         device.rebuild(LIMIT).unwrap();
@@ -241,7 +241,7 @@ fn a_context_reset_by_somebody_else_is_made_anew() {
     device.wait_healthy(LIMIT).unwrap();
     assert_eq!(device.generation(), 1);
     let y = up(&device, [1.0f32; 4]);
-    let y = device.blas().axpy(1.0, &y, device.zeros(4).unwrap()).unwrap().into_output();
+    let y = device.blas().axpy(1.0, &y, device.zeros(4).unwrap()).unwrap().into_buffer();
     assert_eq!(down(&device, &y), [1.0; 4]);
     drop((y, device));
     assert_finished_after_a_reset(&driver, 0);
@@ -254,7 +254,7 @@ fn a_context_reset_by_somebody_else_is_seen_before_anything_is_called_with_what_
     let theirs = Current::of(0);
     let device = device();
     let (x, y) = (up(&device, [1.0f32; 4]), up(&device, [2.0f32; 4]));
-    let y = device.blas().axpy(1.0, &x, y).unwrap().await_result().unwrap();
+    let y = device.blas().axpy(1.0, &x, y).unwrap().await_result().unwrap().into_buffer();
     driver.await_rest(); // else the housekeeping thread may be the first to see it
     // SAFETY: takes no pointer; that it destroys what others made is the point.
     unsafe { cudarc::driver::sys::cuDevicePrimaryCtxReset_v2(0).result().unwrap() };
@@ -265,7 +265,7 @@ fn a_context_reset_by_somebody_else_is_seen_before_anything_is_called_with_what_
     assert_eq!(error.site().unwrap().code(), Some(709));
     device.wait_healthy(LIMIT).unwrap();
     let y = up(&device, [1.0f32; 4]);
-    let y = device.blas().axpy(1.0, &y, device.zeros(4).unwrap()).unwrap().into_output();
+    let y = device.blas().axpy(1.0, &y, device.zeros(4).unwrap()).unwrap().into_buffer();
     assert_eq!((device.generation(), down(&device, &y)), (1, vec![1.0; 4]));
     drop((rejected.back, x, y, device, theirs));
     assert_finished_after_a_reset(&driver, 1);

@@ -43,7 +43,7 @@ fn check<T: Element>(device: &Device, rng: &mut Rng) {
     // Back into the same view of a tensor of one value.
     let layout = view.layout().clone();
     let value = rng.bits::<T>(1)[0];
-    let y = device.full_tensor(&extents, value).unwrap();
+    let y = device.full(&extents, value).unwrap();
     let y = device.assign(y.part(|_| Ok(layout.clone())).unwrap(), &dense).unwrap().into_output();
     let got = device.download(y.buffer()).unwrap().await_result().unwrap();
     let back = spelled(device, &TensorRef::from_buffer(y.buffer(), layout.clone()).unwrap());

@@ -209,7 +209,7 @@ fn a_hundred_thousand_dispatches_are_submitted_before_the_first_is_awaited() {
     let mut pendings = Vec::with_capacity(100_000);
     for i in 0..100_000 {
         let ((y,), pending) = device.blas().axpy(1.0, &x, sums.swap_remove(i % 4)).unwrap().into_parts();
-        sums.push(y);
+        sums.push(y.into_buffer());
         pendings.push(pending);
     }
     pendings.into_iter().for_each(|pending| pending.await_result().unwrap());

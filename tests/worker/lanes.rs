@@ -17,7 +17,7 @@ fn hold_up(device: &Device, ms: u64) -> PendingDispatch<DeviceBuffer<f64>> {
 /// Work that goes through in one piece.
 fn go_on(device: &Device) -> f64 {
     let x = up(device, [3.0f64, 4.0]);
-    let x = device.blas().scal(2.0, x).unwrap().into_output();
+    let x = device.blas().scal(2.0, x).unwrap().into_buffer();
     device.blas().nrm2(&x).unwrap().await_result().unwrap()
 }
 
@@ -140,7 +140,7 @@ fn a_whole_follows_what_was_sent_for_its_parts_on_other_threads() {
                 let copy = theirs.duplicate(&right).unwrap().into_output();
                 (right, copy)
             });
-            let whole = device.blas().scal(3.0, left.join(right).unwrap()).unwrap().into_output();
+            let whole = device.blas().scal(3.0, left.join(right).unwrap()).unwrap().into_buffer();
             assert_eq!(down(&device, &whole), [6.0, 6.0, 6.0, 6.0, 3.0, 3.0, 3.0, 3.0]);
             assert_eq!(down(&device, &copy), [1.0; 4]);
         }
@@ -216,7 +216,7 @@ fn more_threads_than_lanes_share_them() {
                     scope.spawn(move || {
                         let mut own = device.zeros::<f64>(4).unwrap();
                         for _ in 0..50 {
-                            own = device.blas().axpy(f64::from(i), &shared, own).unwrap().into_output();
+                            own = device.blas().axpy(f64::from(i), &shared, own).unwrap().into_buffer();
                         }
                         own
                     })

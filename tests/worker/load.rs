@@ -12,7 +12,7 @@ use windlass::{Device, Error};
 /// One piece of work with a known answer: `|(2a, 2b)|`.
 fn work(device: &Device, a: f64, b: f64) -> Result<f64, Error> {
     let x = device.upload([a, b])?.into_output();
-    let x = device.blas().scal(2.0, x)?.into_output();
+    let x = device.blas().scal(2.0, x)?.into_buffer();
     let y = device.duplicate(&x)?.into_output();
     let (left, right) = y.split_at(1)?;
     let dot = device.blas().dot(&left, &left)?;
@@ -159,7 +159,7 @@ fn a_chain_through_eight_threads_keeps_its_order() {
                     let mut slot = x.lock().unwrap();
                     let buffer = slot.take().unwrap();
                     let one = up(&device, [1.0f64]);
-                    let buffer = device.blas().axpy(1.0, &one, buffer).unwrap().into_output();
+                    let buffer = device.blas().axpy(1.0, &one, buffer).unwrap().into_buffer();
                     *slot = Some(buffer);
                 }
             });

@@ -37,7 +37,7 @@ fn the_crates_own_program_knows_the_librarys_operations_and_no_others() {
     let a = up(&device, [1.0f32, 3.0, 2.0, 4.0]);
     let c = blas.gemm(Gemm::new(2, 2, 2), &a, &a, device.uninit(4).unwrap()).unwrap().into_output();
     let c = device.fill(c.narrow(0..1).unwrap(), 8.0).unwrap().into_output().widen();
-    let c = blas.axpy(1.0, &a, blas.scal(2.0, c).unwrap().into_output()).unwrap().into_output();
+    let c = blas.axpy(1.0, &a, blas.scal(2.0, c).unwrap().into_buffer()).unwrap().into_buffer();
     assert_eq!(down(&device, &device.duplicate(&c).unwrap().into_output()), [17.0, 33.0, 22.0, 48.0]);
     assert_eq!(blas.dot(&a, &a).unwrap().await_result().unwrap(), 30.0);
     let x = up(&device, [1.0f32, 10.0]);

@@ -13,11 +13,11 @@ fn record(device: &Device, c: &DeviceBuffer<f64>) -> (Program, (Later<f64>, Late
     let recorded = device.record(|r| {
         let (x, y) = (r.input::<f64>(N)?, r.operand::<f64>(N)?);
         let t = r.copy(&x, r.uninit(N)?)?.into_output();
-        let t = r.labelled("twice").blas().scal(2.0, t)?.into_output();
-        let t = r.blas().axpy(1.0, c, t)?.into_output();
+        let t = r.labelled("twice").blas().scal(2.0, t)?.into_buffer();
+        let t = r.blas().axpy(1.0, c, t)?.into_buffer();
         let norm = r.later(r.blas().nrm2(&t)?)?;
         let greatest = r.later(r.blas().iamax(&t)?)?;
-        r.blas().axpy(1.0, &t, y)?.into_output();
+        r.blas().axpy(1.0, &t, y)?.into_buffer();
         Ok((norm, greatest))
     });
     recorded.unwrap()
@@ -32,9 +32,9 @@ fn eager(
 ) -> (DeviceBuffer<f64>, f64) {
     let blas = device.blas();
     let t = device.copy(x, device.uninit(N).unwrap()).unwrap().into_output();
-    let t = blas.axpy(1.0, c, blas.scal(2.0, t).unwrap().into_output()).unwrap().into_output();
+    let t = blas.axpy(1.0, c, blas.scal(2.0, t).unwrap().into_buffer()).unwrap().into_buffer();
     let norm = blas.nrm2(&t).unwrap().await_result().unwrap();
-    (blas.axpy(1.0, &t, y).unwrap().into_output(), norm)
+    (blas.axpy(1.0, &t, y).unwrap().into_buffer(), norm)
 }
 
 fn numbers(from: f64) -> Vec<f64> {
@@ -102,8 +102,8 @@ fn steps_are_replaced_buffers_bound_and_faults_found_in_a_worker_too() {
     let (mut program, (step, mut x)) = device
         .record(|r| {
             let x = r.operand::<f64>(2)?;
-            let x = r.blas().axpy(1.0, &c, x)?.into_output();
-            Ok((r.position(), r.labelled("factor").blas().scal(2.0, x)?.into_output()))
+            let x = r.blas().axpy(1.0, &c, x)?.into_buffer();
+            Ok((r.position(), r.labelled("factor").blas().scal(2.0, x)?.into_buffer()))
         })
         .unwrap();
     let run = |program: &Program| {
@@ -111,7 +111,7 @@ fn steps_are_replaced_buffers_bound_and_faults_found_in_a_worker_too() {
         down(&device, &y)
     };
     assert_eq!(run(&program), [4.0, 8.0]);
-    x = program.set(step, |r| Ok(r.blas().scal(5.0, x)?.into_output())).unwrap();
+    x = program.set(step, |r| Ok(r.blas().scal(5.0, x)?.into_buffer())).unwrap();
     assert_eq!(run(&program), [10.0, 20.0]);
     let other = up(&device, [7.0, 0.0, 1.0, 9.0]);
     program.bind(0, other.as_in().slice(1..3).unwrap()).unwrap();
@@ -244,9 +244,9 @@ fn threads_that_replay_one_program_take_turns_at_its_arena_through_losses() {
             .record(|r| {
                 let (x, y) = (r.input::<f64>(N)?, r.operand::<f64>(N)?);
                 let t = r.copy(&x, r.uninit(N)?)?.into_output();
-                let t = r.blas().scal(2.0, t)?.into_output();
+                let t = r.blas().scal(2.0, t)?.into_buffer();
                 let norm = r.later(r.blas().nrm2(&t)?)?;
-                r.blas().axpy(1.0, &t, y)?.into_output();
+                r.blas().axpy(1.0, &t, y)?.into_buffer();
                 Ok(norm)
             })
             .unwrap();

@@ -89,7 +89,7 @@ fn poisson(side: usize) -> windlass::Result<CooBuilder<f64>> {
 
 /// The right side of which the solution is all ones.
 fn right_side(device: &Device, a: &Csr<f64>) -> windlass::Result<TensorRef<'static, f64>> {
-    let ones = device.full_tensor([a.rows()], 1.0)?;
+    let ones = device.full([a.rows()], 1.0)?;
     Ok(device.sparse().spmv(Spmv::new(), a, &ones, device.uninit_tensor([a.rows()])?)?.share())
 }
 

@@ -21,6 +21,7 @@ pub(crate) struct Counters {
     pub(crate) rebuilds: AtomicU64,
     pub(crate) leaked: AtomicU64,
     pub(crate) forced_waits: AtomicU64,
+    pub(crate) operand_copies: AtomicU64,
     /// Orders sent to a worker; and in `bytes_crossed`, the bytes sent to it and received from it.
     pub(crate) orders: AtomicU64,
     pub(crate) bytes_crossed: AtomicU64,
@@ -58,6 +59,7 @@ impl Counters {
             rebuilds: AtomicU64::new(0),
             leaked: AtomicU64::new(0),
             forced_waits: AtomicU64::new(0),
+            operand_copies: AtomicU64::new(0),
             orders: AtomicU64::new(0),
             bytes_crossed: AtomicU64::new(0),
             fault: Mutex::default(),
@@ -184,6 +186,9 @@ pub struct Stats {
     pub leaked: u64,
     /// Waits between slots that were enqueued on the device (CUDA); waits that blocked a thread (host).
     pub forced_waits: u64,
+    /// Copies that calls made of operands, because what they call cannot read them as they lie: [`matmul`](crate::Device::matmul),
+    /// [`download`](crate::Device::download) and the calls of neural networks. The calls of the other libraries' fronts never copy.
+    pub operand_copies: u64,
     /// Pinned host memory held for staging, in bytes (CUDA).
     pub pinned_bytes: u64,
     /// Staging requests served from that pool without a driver call (CUDA).

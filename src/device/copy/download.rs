@@ -164,7 +164,7 @@ impl Device {
         if source.layout().is_row_major() {
             return self.download_as(source.operand()?.0, Flat);
         }
-        let dense = self.contiguous(&source)?.into_output();
+        let dense = self.copied(&source)?;
         self.download_as(dense.buffer().as_in(), Flat)
     }
 

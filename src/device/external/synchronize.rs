@@ -29,7 +29,7 @@ struct Synchronize {
 }
 
 impl Op for Synchronize {
-    const NAME: &'static str = "meet";
+    const NAME: &'static str = "synchronize";
     const LIBRARY: &'static str = "external";
     type Reads = Dyn;
     type Output = AnyBuffers;

@@ -53,7 +53,7 @@ impl Program {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let device = windlass::Device::host()?;
     /// let (mut program, norm) = device.record(|r| {
-    ///     let x = r.blas().scal(2.0, r.operand::<f64>(2)?)?.into_output();
+    ///     let x = r.blas().scal(2.0, r.operand::<f64>(2)?)?.into_buffer();
     ///     r.later(r.blas().nrm2(&x)?)
     /// })?;
     /// let x = device.upload(vec![3.0f64, 4.0])?.into_output();

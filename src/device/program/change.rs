@@ -47,7 +47,7 @@ impl Program {
     /// let device = windlass::Device::host()?;
     /// let (mut program, (step, x)) = device.record(|r| {
     ///     let x = r.operand::<f64>(2)?;
-    ///     Ok((r.position(), r.blas().scal(2.0, x)?.into_output()))
+    ///     Ok((r.position(), r.blas().scal(2.0, x)?.into_buffer()))
     /// })?;
     /// let run = |program: &windlass::Program| {
     ///     let x = device.upload(vec![1.0f64, 3.0])?.into_output();
@@ -55,7 +55,7 @@ impl Program {
     ///     device.download(&x)?.await_result()
     /// };
     /// assert_eq!(run(&program)?, [2.0, 6.0]);
-    /// program.set(step, |r| Ok(r.blas().scal(5.0, x)?.into_output()))?;
+    /// program.set(step, |r| Ok(r.blas().scal(5.0, x)?.into_buffer()))?;
     /// assert_eq!(run(&program)?, [5.0, 15.0]);
     /// # Ok(()) }
     /// ```

@@ -92,7 +92,7 @@ impl Program {
     /// use windlass::Device;
     /// let (device, other) = (Device::host()?, Device::host()?); // a GPU and the CPU, for one
     /// let (mut program, ()) = device.record(|r| {
-    ///     let x = r.labelled("twice").blas().scal(2.0, r.operand::<f64>(2)?)?.into_output();
+    ///     let x = r.labelled("twice").blas().scal(2.0, r.operand::<f64>(2)?)?.into_buffer();
     ///     Ok(drop(r.blas().nrm2(&x)?))
     /// })?;
     /// let x = device.upload(vec![3.0f64, 4.0])?.into_output();

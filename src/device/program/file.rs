@@ -46,7 +46,7 @@ impl Program {
     /// use windlass::{Device, Program};
     /// let device = Device::host()?;
     /// let (program, ()) = device.record(|r| {
-    ///     let x = r.labelled("twice").blas().scal(2.0, r.operand::<f64>(2)?)?.into_output();
+    ///     let x = r.labelled("twice").blas().scal(2.0, r.operand::<f64>(2)?)?.into_buffer();
     ///     Ok(drop(r.labelled("norm").blas().nrm2(&x)?))
     /// })?;
     /// let path = std::env::temp_dir().join(format!("windlass-doc-{}", std::process::id()));

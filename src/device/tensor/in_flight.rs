@@ -6,6 +6,7 @@ use crate::core::buffer::DeviceBuffer;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Rejected, Result};
+use std::convert::Infallible;
 use std::ops::Deref;
 
 /// A dispatch in flight has the methods of its tensor, and stands where an operand stands: it is read as `&p`, and moved in where it
@@ -108,6 +109,14 @@ impl<T: Element> From<PendingDispatch<DeviceBuffer<T>>> for Tensor<T> {
 impl<T: Element> From<PendingDispatch<Tensor<T>>> for Part<T> {
     fn from(pending: PendingDispatch<Tensor<T>>) -> Self {
         pending.into_output().into()
+    }
+}
+
+/// The same work, which gives the buffer of its tensor.
+impl<T: Element> From<PendingDispatch<Tensor<T>>> for PendingDispatch<DeviceBuffer<T>> {
+    fn from(pending: PendingDispatch<Tensor<T>>) -> Self {
+        let pending = pending.retype(|(tensor,)| Ok::<_, Infallible>((tensor.into_buffer(),)));
+        pending.unwrap_or_else(|never| match never {})
     }
 }
 

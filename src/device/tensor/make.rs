@@ -1,7 +1,7 @@
 //! New tensors, and the value of one element.
 
 use super::layout::Layout;
-use super::{ReadableTensor, Tensor};
+use super::{IntoShape, ReadableTensor, Tensor};
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::device::Device;
@@ -25,10 +25,10 @@ impl Device {
     /// ```
     pub fn tensor<'a, T: Element>(
         &self,
-        extents: impl AsRef<[usize]>,
+        shape: impl IntoShape,
         elements: impl Uploadable<'a, T>,
     ) -> Result<Tensor<T>> {
-        let (layout, elements) = (Layout::row_major(extents)?, elements.into());
+        let (layout, elements) = (Layout::row_major(shape.axes())?, elements.into());
         let given = elements.as_slice().len();
         if given != layout.len() {
             let what = format!("{given} elements, but {:?} are {}", layout.shape(), layout.len());
@@ -42,8 +42,8 @@ impl Device {
     ///
     /// # Errors
     /// As [`zeros`](Self::zeros); [`Error::InvalidArgument`] for extents that no tensor can have.
-    pub fn zeros_tensor<T: Element>(&self, extents: impl AsRef<[usize]>) -> Result<Tensor<T>> {
-        let layout = Layout::row_major(extents)?;
+    pub fn zeros_tensor<T: Element>(&self, shape: impl IntoShape) -> Result<Tensor<T>> {
+        let layout = Layout::row_major(shape.axes())?;
         Ok(Tensor::from_parts(self.zeros(layout.len())?, layout))
     }
 
@@ -52,8 +52,8 @@ impl Device {
     ///
     /// # Errors
     /// As [`zeros_tensor`](Self::zeros_tensor).
-    pub fn uninit_tensor<T: Element>(&self, extents: impl AsRef<[usize]>) -> Result<Tensor<T>> {
-        let layout = Layout::row_major(extents)?;
+    pub fn uninit_tensor<T: Element>(&self, shape: impl IntoShape) -> Result<Tensor<T>> {
+        let layout = Layout::row_major(shape.axes())?;
         Ok(Tensor::from_parts(self.uninit(layout.len())?, layout))
     }
 
@@ -61,8 +61,44 @@ impl Device {
     ///
     /// # Errors
     /// As [`zeros_tensor`](Self::zeros_tensor).
-    pub fn full_tensor<T: Element>(&self, extents: impl AsRef<[usize]>, value: T) -> Result<Tensor<T>> {
-        Ok(self.fill_part(self.uninit_tensor(extents)?, value)?.into_output())
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let x = device.full([2, 2], 0.5)?;
+    /// let y = device.full_like(&x, 1)?; // of its shape, and of another type
+    /// assert_eq!((device.to_vec(&x)?, device.to_vec(&y)?), (vec![0.5; 4], vec![1; 4]));
+    /// # Ok(()) }
+    /// ```
+    #[doc(alias = "ones")]
+    pub fn full<T: Element>(&self, shape: impl IntoShape, value: T) -> Result<Tensor<T>> {
+        Ok(self.fill_part(self.uninit_tensor(shape)?, value)?.into_output())
+    }
+
+    /// As [`full`](Self::full), with the shape of `x`.
+    ///
+    /// # Errors
+    /// As there.
+    #[doc(alias = "ones_like")]
+    pub fn full_like<'a, U: Element, T: Element>(&self, x: impl ReadableTensor<'a, U>, value: T) -> Result<Tensor<T>> {
+        self.full(x.into().shape(), value)
+    }
+
+    /// Zeros in the shape and of the type of `x`, row-major.
+    ///
+    /// # Errors
+    /// As [`zeros_tensor`](Self::zeros_tensor).
+    pub fn zeros_like<'a, T: Element>(&self, x: impl ReadableTensor<'a, T>) -> Result<Tensor<T>> {
+        self.zeros_tensor(x.into().shape())
+    }
+
+    /// A tensor that was never written, in the shape and of the type of `x`, row-major; see [`uninit_tensor`](Self::uninit_tensor).
+    ///
+    /// # Errors
+    /// As there.
+    #[doc(alias = "empty_like")]
+    pub fn uninit_like<'a, T: Element>(&self, x: impl ReadableTensor<'a, T>) -> Result<Tensor<T>> {
+        self.uninit_tensor(x.into().shape())
     }
 
     /// The value of a tensor of one element, of any rank: waits for it.

@@ -10,7 +10,7 @@
 //! - A tensor knows no engine beyond what its buffer knows. Order, generations and memory are the buffer's.
 //! - Elements are moved by one operation, `assign/`: copies between strided views, fills, `contiguous`.
 //! - `any.rs`: tensors and views whose element type is known at run time, `any_calls.rs` the calls that take them.
-//! - `make.rs`: new tensors. `show.rs`: printed. `close.rs`: compared. `operand.rs`: as operands of
+//! - `make.rs`: new tensors, of shapes (`shape.rs`) or of numbers (`literal.rs`). `show.rs`: printed. `close.rs`: compared. `operand.rs`: as operands of
 //!   an [`Op`](crate::Op). `in_flight.rs`: those that are still computed, as operands of calls.
 //!   `tuples.rs`: several, as the output of one dispatch.
 //!
@@ -24,12 +24,14 @@ mod close;
 mod decimal;
 mod in_flight;
 mod layout;
+mod literal;
 mod make;
 mod numbers;
 mod operand;
 mod part;
 mod parts;
 mod readable;
+mod shape;
 mod show;
 #[expect(clippy::module_inception, reason = "the file of the type that the folder is about")]
 mod tensor;
@@ -44,10 +46,12 @@ pub(crate) use any_calls::by_size;
 pub(crate) use assign::register;
 pub(crate) use layout::fused;
 pub use layout::{AxisSlice, AxisSlices, IntoLayout, Layout, Lines};
+pub use literal::Nested;
 pub use operand::Strided;
 pub use part::Part;
 pub(crate) use part::Whole;
 pub use readable::{ReadableTensor, WritableTensor};
+pub use shape::IntoShape;
 pub use show::Shown;
 pub use tensor::Tensor;
 pub use tensor_ref::TensorRef;

@@ -8,9 +8,13 @@
 //!   with [`Transpose::Conjugate`], return [`Error::Unsupported`](crate::Error::Unsupported). The similar routines of
 //!   level 3 support both orders. The batches of LU factors ([`LuBatch`]) are column-major only: a transposed matrix has
 //!   different factors.
-//! - **Increments.** A [`Vector`] has `n` elements, `inc` apart. With a negative increment it runs backwards: element
-//!   `i` is at `(n - 1 - i) * |inc|`. An increment of 0 is refused. `scal`, `nrm2`, `asum`, `iamax` and `iamin` treat a
-//!   vector that runs backwards as empty, as BLAS does. The elements in between are neither read nor written.
+//! - **Vectors** of level 1 are tensors of one axis, whose elements may lie at any distance and run backwards (buffers are such
+//!   tensors), or dense tensors of several axes that all lie in one order: then each element counts. A vector that is broadcast is
+//!   refused; [`contiguous`](crate::Device::contiguous) makes a copy that is not. (BLAS takes a vector that runs backwards for an
+//!   empty one in `scal`, `nrm2`, `asum`, `iamax` and `iamin`; here they mean what the view shows.) What lies in between is neither
+//!   read nor written.
+//! - **Increments.** A [`Vector`] of level 2 has `n` elements, `inc` apart. With a negative increment it runs backwards: element
+//!   `i` is at `(n - 1 - i) * |inc|`. An increment of 0 is refused.
 //! - **Triangles.** Of symmetric, Hermitian and triangular matrices only the triangle that [`Uplo`] names is read or
 //!   written; the rest of the buffer does not change. The imaginary parts of a Hermitian diagonal are taken as zero
 //!   and, if the matrix is updated, become zero (but a NaN or an infinity there reaches what `her2k` writes on a GPU:
@@ -38,8 +42,8 @@
 //!   let norm = device.blas().nrm2(&x)?.await_result()?;
 //!   # Ok(()) }
 //!   ```
-//! - **Scalars** are given by value, or read from the first element of a buffer when the work runs: by the methods that
-//!   end in `_at`, or by a specification's `scalars_at` ([`Scaled`]). Results are returned by the
+//! - **Scalars** are given by value, or are on the device and read when the work runs: calls without a specification take either
+//!   ([`Numbers`]), specifications have `scalars_at` ([`Scaled`]). Results are returned by the
 //!   [`PendingDispatch`](crate::PendingDispatch), or left on the device by the methods that end in `_into`. `beta == 0`
 //!   means that the output is not read: a NaN in it does not survive. `alpha == 0` (by value) means that the operands
 //!   are not read, except by `scal`, which multiplies.
@@ -80,11 +84,12 @@
 // | `prelude`, `setters` | what the file of a routine needs; the setters of specifications |
 // | `element` | the element types of levels 1 and 2, and the library's letters and codes for them |
 // | `vector`, `matrix`, `flags` | the layouts of operands, and the checks that they lie inside their buffers |
-// | `scalar` | scalars by value or in device memory |
+// | `scalar`, `numbers` | scalars of specifications, and of calls without one: by value or in device memory |
 // | `modes` | how the library may compute: math, atomics, determinism |
 // | `level1` | vectors: updates, copies, rotations; `reduction` for those that give one number |
 // | `level2` | a matrix and vectors: `triangle` for the three ways in which one is stored |
 // | `gemm`, `gemm_element`, `gemm_i8` | the general product, its types, and 8-bit products that the library refuses |
+// | `matmul` | products of tensors in any layout, which copy where they must |
 // | `level3` | matrices, and their batches; see its own `mod.rs` |
 //
 // A new routine is a new file with a `Routine` and the methods of [`Blas`], and a line in `register`. What the host engine
@@ -98,10 +103,12 @@ mod gemm_i8;
 mod level1;
 mod level2;
 mod level3;
+mod matmul;
 mod matrix;
 mod modes;
 #[cfg(feature = "cuda")]
 pub(crate) mod native;
+mod numbers;
 mod prelude;
 mod routine;
 pub(crate) mod scalar;
@@ -122,6 +129,7 @@ pub use level2::{Gemv, GemvBatch, Ger, Her, Symv, Syr, Syr2, Trmv};
 pub use level3::{Batched, Dgmm, Geam, Her2k, Herk, LuBatch, Symm, Syr2k, Syrk, Triangular};
 pub use modes::Math;
 use modes::Modes;
+pub use numbers::Numbers;
 pub use scalar::{Scaled, Spec};
 pub use vector::{ReadableVector, Vector, VectorMut, WritableVector};
 

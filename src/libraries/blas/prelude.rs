@@ -3,6 +3,7 @@
 #[cfg(feature = "host")]
 pub(super) use super::element::HostVector;
 pub(super) use super::matrix::{check_matrix, check_order, check_size, fills};
+pub(super) use super::numbers::Numbers;
 #[cfg(feature = "cuda")]
 pub(super) use super::routine::Queue;
 pub(super) use super::routine::Routine;
@@ -22,6 +23,7 @@ pub(super) use crate::core::dispatch::PendingDispatch;
 pub(super) use crate::core::error::{Error, Result};
 pub(super) use crate::core::op::{Cost, OperandNames, Spans};
 pub(super) use crate::device::dispatch::Submitted;
+pub(super) use crate::device::tensor::{ReadableTensor, Tensor, TensorRef, WritableTensor};
 #[cfg(feature = "cuda")]
 pub(super) use crate::libraries::blas::native::PointerMode;
 #[cfg(feature = "host")]

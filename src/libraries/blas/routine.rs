@@ -3,14 +3,16 @@
 
 use super::modes::Modes;
 use super::{Blas, Submitted};
-use crate::core::buffer::Elems;
-use crate::core::element::DType;
-use crate::core::error::Result;
+use crate::core::buffer::{DeviceBuffer, Elems};
+use crate::core::element::{DType, Element};
+use crate::core::error::{Rejected, Result};
 use crate::core::op::{Bufs, Cost, OperandNames, Output, Raw, Spans, Wire};
+use crate::device::tensor::{Part, Tensor};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{HostOf, Op, Slices, SlicesMut, WritesOf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::convert::Infallible;
 
 /// One routine as plain data, which can be sent to a worker process. [`Call`] makes an [`Op`] from it, with the modes
 /// of its front.
@@ -147,6 +149,44 @@ impl Blas {
     ) -> Submitted<R::Output, <R::Raw as Raw>::Left> {
         let given = R::Reads::given(&reads);
         self.device.dispatch(Call { routine, given, modes: self.modes }, reads, writes)
+    }
+}
+
+impl Blas {
+    /// Submits a routine that writes a tensor, if it could be made of its operands.
+    pub(super) fn writes<T: Element, R: Routine<Output = DeviceBuffer<T>, Raw = ()>>(
+        &self,
+        made: Result<(R, <R::Reads as Elems>::Ins<'_>)>,
+        y: Part<T>,
+    ) -> Submitted<Tensor<T>> {
+        match made {
+            Ok((routine, reads)) => {
+                let (y, _, whole) = y.operand();
+                whole.submitted(self.submit(routine, reads, (y,)))
+            }
+            Err(error) => Err(Rejected::new(error.in_op(R::NAME, "blas"), (y.into_tensor(),))),
+        }
+    }
+
+    /// As [`writes`](Self::writes), of two tensors.
+    pub(super) fn writes_two<T: Element, R: Routine<Output = (DeviceBuffer<T>, DeviceBuffer<T>), Raw = ()>>(
+        &self,
+        made: Result<(R, <R::Reads as Elems>::Ins<'_>)>,
+        [x, y]: [Part<T>; 2],
+    ) -> Submitted<(Tensor<T>, Tensor<T>)> {
+        match made {
+            Ok((routine, reads)) => {
+                let ((x, _, whole_x), (y, _, whole_y)) = (x.operand(), y.operand());
+                let whole = |(x, y)| (whole_x.tensor(x), whole_y.tensor(y));
+                match self.submit(routine, reads, (x, y)) {
+                    Ok(pending) => Ok(pending
+                        .retype(|both| Ok::<_, Infallible>(whole(both)))
+                        .unwrap_or_else(|never| match never {})),
+                    Err(rejected) => Err(rejected.map(whole)),
+                }
+            }
+            Err(error) => Err(Rejected::new(error.in_op(R::NAME, "blas"), (x.into_tensor(), y.into_tensor()))),
+        }
     }
 }
 

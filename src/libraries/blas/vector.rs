@@ -5,6 +5,8 @@ use crate::core::buffer::{DeviceBuffer, GpuRef, In};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
+use crate::device::tensor::Layout;
+use crate::libraries::operands;
 
 /// A vector to be read: `n` elements of a buffer, `inc` apart.
 ///
@@ -141,6 +143,37 @@ impl<T: Element> From<DeviceBuffer<T>> for VectorMut<T> {
 }
 
 impl Strided {
+    /// The elements of tensors, of each the same number: those of one axis, or all of dense ones that have one layout.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for other tensors.
+    pub(super) fn of<const N: usize>(operands: [(&'static str, &Layout); N]) -> Result<[Strided; N]> {
+        let mut all = [Strided { n: 0, inc: 1 }; N];
+        let [(first, of_first), ..] = operands.as_slice() else { return Ok(all) };
+        for (at, (name, layout)) in all.iter_mut().zip(operands) {
+            if of_first.rank() == 1 && layout.rank() == 1 {
+                let operands::Vector { len, step } = operands::Vector::from_layout(name, layout)?;
+                *at = Strided { n: len, inc: step };
+                continue;
+            }
+            if layout.shape() != of_first.shape() {
+                let what = format!("shape {:?}, but `{first}` has {:?}", layout.shape(), of_first.shape());
+                return Err(Error::invalid(name, what));
+            }
+            let dense = layout.span().1 == layout.len() && layout.is_distinct();
+            let alike =
+                |k: usize| layout.shape().get(k) == Some(&1) || layout.strides().get(k) == of_first.strides().get(k);
+            let forwards = layout.strides().iter().zip(layout.shape()).all(|(step, n)| *n <= 1 || *step > 0);
+            if !layout.is_empty() && !(dense && forwards && (0..layout.rank()).all(alike)) {
+                let what =
+                    "tensors of several axes must be dense, and all in one order; `contiguous` makes a copy that is";
+                return Err(Error::invalid(name, format!("{layout:?}: {what}")));
+            }
+            *at = Strided { n: layout.len(), inc: 1 };
+        }
+        Ok(all)
+    }
+
     /// The number of elements from the first to the last; `None` on overflow.
     pub(super) fn span(&self) -> Option<usize> {
         match self.n.checked_sub(1) {
@@ -179,9 +212,10 @@ impl Strided {
         self.n == len && (self.inc.unsigned_abs() == 1 || len <= 1)
     }
 
-    /// The vector for routines that have only one, for which BLAS treats a vector that runs backwards as empty.
-    pub(super) fn forwards(self) -> Self {
-        if self.inc < 0 { Strided { n: 0, ..self } } else { self }
+    /// The same elements in the order of memory, for routines to which the order does not matter. (BLAS treats a vector that runs
+    /// backwards as empty there.)
+    pub(super) fn ascending(self) -> Self {
+        Strided { inc: self.inc.saturating_abs(), ..self }
     }
 
     /// Elements, as the library counts them.

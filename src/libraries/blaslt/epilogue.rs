@@ -19,7 +19,7 @@ pub(super) enum Function {
 
 /// What is written in addition to D.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-pub(super) enum Beside {
+pub(super) enum SecondOutput {
     #[default]
     Nothing,
     Mask,
@@ -37,7 +37,7 @@ pub(super) enum Beside {
 pub(super) struct Kind {
     pub(super) function: Function,
     pub(super) bias: bool,
-    pub(super) beside: Beside,
+    pub(super) second: SecondOutput,
 }
 
 impl Kind {
@@ -52,14 +52,14 @@ impl Kind {
             Function::ReluGradient => 8 | AUX,
             Function::GeluGradient => 64 | AUX,
         };
-        let beside = match self.beside {
-            Beside::Nothing => 0,
-            Beside::Mask | Beside::PreActivation => AUX,
-            Beside::RowGradient => 16,
-            Beside::GradientOfA => 256,
-            Beside::GradientOfB => 512,
+        let second = match self.second {
+            SecondOutput::Nothing => 0,
+            SecondOutput::Mask | SecondOutput::PreActivation => AUX,
+            SecondOutput::RowGradient => 16,
+            SecondOutput::GradientOfA => 256,
+            SecondOutput::GradientOfB => 512,
         };
-        let code = function | beside | if self.bias { 4 } else { 0 };
+        let code = function | second | if self.bias { 4 } else { 0 };
         if code == 0 { 1 } else { code }
     }
 }
@@ -83,17 +83,17 @@ pub struct Epilogue<'a, Bias: Element, Aux: Element, W = ()> {
     pub(super) bias: Option<In<'a, Bias>>,
     pub(super) mask: Option<In<'a, u8>>,
     pub(super) pre: Option<In<'a, Aux>>,
-    pub(super) beside: W,
+    pub(super) second: W,
 }
 
 /// An epilogue that reads nothing and writes nothing.
 fn plain<'a, Bias: Element, Aux: Element, W>(
     function: Function,
-    beside: Beside,
+    second: SecondOutput,
     buffer: W,
 ) -> Epilogue<'a, Bias, Aux, W> {
-    let kind = Kind { function, bias: false, beside };
-    Epilogue { kind, bias: None, mask: None, pre: None, beside: buffer }
+    let kind = Kind { function, bias: false, second };
+    Epilogue { kind, bias: None, mask: None, pre: None, second: buffer }
 }
 
 impl<'a, Bias: Element, Aux: Element, W> Epilogue<'a, Bias, Aux, W> {
@@ -105,15 +105,15 @@ impl<'a, Bias: Element, Aux: Element, W> Epilogue<'a, Bias, Aux, W> {
 
     /// Also returns the largest magnitude in D, before D is scaled and rounded: one element. For a D of 8-bit floats.
     pub fn amax(self, amax: DeviceBuffer<f32>) -> Epilogue<'a, Bias, Aux, Amax<W>> {
-        let Epilogue { kind, bias, mask, pre, beside } = self;
-        Epilogue { kind, bias, mask, pre, beside: Amax(beside, amax) }
+        let Epilogue { kind, bias, mask, pre, second } = self;
+        Epilogue { kind, bias, mask, pre, second: Amax(second, amax) }
     }
 }
 
 impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux> {
     /// `x`.
     pub fn none() -> Self {
-        plain(Function::None, Beside::Nothing, ())
+        plain(Function::None, SecondOutput::Nothing, ())
     }
 
     /// `x`, with a bias: an element for each row of D, added to all of its columns.
@@ -123,7 +123,7 @@ impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux> {
 
     /// ReLU.
     pub fn relu() -> Self {
-        plain(Function::Relu, Beside::Nothing, ())
+        plain(Function::Relu, SecondOutput::Nothing, ())
     }
 
     /// ReLU after a bias.
@@ -133,7 +133,7 @@ impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux> {
 
     /// GELU.
     pub fn gelu() -> Self {
-        plain(Function::Gelu, Beside::Nothing, ())
+        plain(Function::Gelu, SecondOutput::Nothing, ())
     }
 
     /// GELU after a bias.
@@ -143,19 +143,19 @@ impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux> {
 
     /// Multiplies by the derivative of ReLU, with the mask from the forward product.
     pub fn drelu(mask: impl Readable<'a, u8>) -> Self {
-        Epilogue { mask: Some(mask.into()), ..plain(Function::ReluGradient, Beside::Nothing, ()) }
+        Epilogue { mask: Some(mask.into()), ..plain(Function::ReluGradient, SecondOutput::Nothing, ()) }
     }
 
     /// Multiplies by the derivative of GELU at the pre-activation from the forward product.
     pub fn dgelu(pre: impl Readable<'a, Aux>) -> Self {
-        Epilogue { pre: Some(pre.into()), ..plain(Function::GeluGradient, Beside::Nothing, ()) }
+        Epilogue { pre: Some(pre.into()), ..plain(Function::GeluGradient, SecondOutput::Nothing, ()) }
     }
 }
 
 impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux, DeviceBuffer<u8>> {
     /// ReLU, and the mask for its gradient: [`Matmul::mask_len`](crate::Matmul::mask_len) bytes.
     pub fn relu_aux(mask: DeviceBuffer<u8>) -> Self {
-        plain(Function::Relu, Beside::Mask, mask)
+        plain(Function::Relu, SecondOutput::Mask, mask)
     }
 
     /// ReLU after a bias, and the mask for its gradient: [`Matmul::mask_len`](crate::Matmul::mask_len) bytes.
@@ -168,7 +168,7 @@ impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux, DeviceBuffer<Aux>>
     /// GELU, and its argument for its gradient: [`Matmul::preactivation_len`](crate::Matmul::preactivation_len)
     /// elements.
     pub fn gelu_aux(pre: DeviceBuffer<Aux>) -> Self {
-        plain(Function::Gelu, Beside::PreActivation, pre)
+        plain(Function::Gelu, SecondOutput::PreActivation, pre)
     }
 
     /// GELU after a bias, and its argument for its gradient.
@@ -180,12 +180,12 @@ impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux, DeviceBuffer<Aux>>
 impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux, DeviceBuffer<Bias>> {
     /// [`drelu`](Epilogue::drelu), and the sum of D over its columns: the gradient of the bias, an element for each row.
     pub fn drelu_bgrad(mask: impl Readable<'a, u8>, grad: DeviceBuffer<Bias>) -> Self {
-        Epilogue { mask: Some(mask.into()), ..plain(Function::ReluGradient, Beside::RowGradient, grad) }
+        Epilogue { mask: Some(mask.into()), ..plain(Function::ReluGradient, SecondOutput::RowGradient, grad) }
     }
 
     /// [`dgelu`](Epilogue::dgelu), and the sum of D over its columns: the gradient of the bias, an element for each row.
     pub fn dgelu_bgrad(pre: impl Readable<'a, Aux>, grad: DeviceBuffer<Bias>) -> Self {
-        Epilogue { pre: Some(pre.into()), ..plain(Function::GeluGradient, Beside::RowGradient, grad) }
+        Epilogue { pre: Some(pre.into()), ..plain(Function::GeluGradient, SecondOutput::RowGradient, grad) }
     }
 
     /// `x`, and the sum of `op(A)` over `k`: an element for each row of D. Alpha is not applied to the sum.
@@ -193,13 +193,13 @@ impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux, DeviceBuffer<Bias>
     /// A GPU's library computes it in the same call if the terms of `op(A)` are not contiguous (column-major and not
     /// transposed); otherwise it is a second product, of `op(A)` and ones.
     pub fn bgrad_a(grad: DeviceBuffer<Bias>) -> Self {
-        plain(Function::None, Beside::GradientOfA, grad)
+        plain(Function::None, SecondOutput::GradientOfA, grad)
     }
 
     /// `x`, and the sum of `op(B)` over `k`: an element for each column of D. As [`bgrad_a`](Self::bgrad_a): in the
     /// same call if B is column-major and transposed, otherwise by a second product.
     pub fn bgrad_b(grad: DeviceBuffer<Bias>) -> Self {
-        plain(Function::None, Beside::GradientOfB, grad)
+        plain(Function::None, SecondOutput::GradientOfB, grad)
     }
 }
 
@@ -234,7 +234,7 @@ pub struct WritePlaces {
     /// D.
     pub d: Place,
     /// The additional output of the epilogue.
-    pub beside: Option<Place>,
+    pub second: Option<Place>,
     /// The largest magnitude.
     pub amax: Option<Place>,
 }
@@ -245,7 +245,7 @@ pub struct WriteSlices<'x, D> {
     /// D.
     pub d: &'x mut [D],
     /// The additional output of the epilogue.
-    pub beside: Option<&'x mut [u8]>,
+    pub second: Option<&'x mut [u8]>,
     /// The largest magnitude.
     pub amax: Option<&'x mut [f32]>,
 }
@@ -291,28 +291,28 @@ impl<D: Element> Extra<D> for () {
         Ok((device.zeros(places.d.len)?,))
     }
     fn places((d,): &SpansOf<Self, D>) -> WritePlaces {
-        WritePlaces { d: d.into(), beside: None, amax: None }
+        WritePlaces { d: d.into(), second: None, amax: None }
     }
     fn slices<'x>((d,): SlicesOf<'x, Self, D>) -> WriteSlices<'x, D> {
-        WriteSlices { d, beside: None, amax: None }
+        WriteSlices { d, second: None, amax: None }
     }
 }
 
 impl<X: Element> sealed::Sealed for DeviceBuffer<X> {}
 impl<D: Element, X: Element> Extra<D> for DeviceBuffer<X> {
     type Output = (DeviceBuffer<D>, DeviceBuffer<X>);
-    const NAMES: &'static [&'static str] = &["d", "beside"];
+    const NAMES: &'static [&'static str] = &["d", "second"];
     fn bufs(self, d: DeviceBuffer<D>) -> Self::Output {
         (d, self)
     }
     fn scratch(places: &WritePlaces, device: &Device) -> Result<Self::Output> {
-        Ok((device.zeros(places.d.len)?, device.zeros(len(places.beside))?))
+        Ok((device.zeros(places.d.len)?, device.zeros(len(places.second))?))
     }
     fn places((d, x): &SpansOf<Self, D>) -> WritePlaces {
-        WritePlaces { d: d.into(), beside: Some(x.into()), amax: None }
+        WritePlaces { d: d.into(), second: Some(x.into()), amax: None }
     }
     fn slices<'x>((d, x): SlicesOf<'x, Self, D>) -> WriteSlices<'x, D> {
-        WriteSlices { d, beside: Some(bytes(x)), amax: None }
+        WriteSlices { d, second: Some(bytes(x)), amax: None }
     }
 }
 
@@ -327,27 +327,27 @@ impl<D: Element> Extra<D> for Amax<()> {
         Ok((device.zeros(places.d.len)?, device.zeros(len(places.amax))?))
     }
     fn places((d, amax): &SpansOf<Self, D>) -> WritePlaces {
-        WritePlaces { d: d.into(), beside: None, amax: Some(amax.into()) }
+        WritePlaces { d: d.into(), second: None, amax: Some(amax.into()) }
     }
     fn slices<'x>((d, amax): SlicesOf<'x, Self, D>) -> WriteSlices<'x, D> {
-        WriteSlices { d, beside: None, amax: Some(amax) }
+        WriteSlices { d, second: None, amax: Some(amax) }
     }
 }
 
 impl<X: Element> sealed::Sealed for Amax<DeviceBuffer<X>> {}
 impl<D: Element, X: Element> Extra<D> for Amax<DeviceBuffer<X>> {
     type Output = (DeviceBuffer<D>, DeviceBuffer<X>, DeviceBuffer<f32>);
-    const NAMES: &'static [&'static str] = &["d", "beside", "amax"];
+    const NAMES: &'static [&'static str] = &["d", "second", "amax"];
     fn bufs(self, d: DeviceBuffer<D>) -> Self::Output {
         (d, self.0, self.1)
     }
     fn scratch(places: &WritePlaces, device: &Device) -> Result<Self::Output> {
-        Ok((device.zeros(places.d.len)?, device.zeros(len(places.beside))?, device.zeros(len(places.amax))?))
+        Ok((device.zeros(places.d.len)?, device.zeros(len(places.second))?, device.zeros(len(places.amax))?))
     }
     fn places((d, x, amax): &SpansOf<Self, D>) -> WritePlaces {
-        WritePlaces { d: d.into(), beside: Some(x.into()), amax: Some(amax.into()) }
+        WritePlaces { d: d.into(), second: Some(x.into()), amax: Some(amax.into()) }
     }
     fn slices<'x>((d, x, amax): SlicesOf<'x, Self, D>) -> WriteSlices<'x, D> {
-        WriteSlices { d, beside: Some(bytes(x)), amax: Some(amax) }
+        WriteSlices { d, second: Some(bytes(x)), amax: Some(amax) }
     }
 }

@@ -1,7 +1,7 @@
 //! The product on the CPU: the host engine's job, built from the op and its operands.
 
 use super::Order;
-use super::epilogue::{Beside, Extra, Function, WriteSlices};
+use super::epilogue::{Extra, Function, SecondOutput, WriteSlices};
 use super::op::{Fused, Geometry};
 use super::operands::{ReadSlices, Reading};
 use super::spec::Layout;
@@ -38,18 +38,18 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             (factors.next().unwrap_or(self.spec.alpha_of::<T>()), factors.next().unwrap_or(self.spec.beta));
         let (mut mask_out, mut pre_out, mut grad) = (None, None, None);
         let misaligned = |_| Error::library("internal error: an operand is not aligned to its type");
-        if let Some(bytes) = writes.beside {
+        if let Some(bytes) = writes.second {
             if self.writes_gaps(&aux) {
                 bytes.fill(0);
             }
-            match self.kind.beside {
-                Beside::Nothing => {}
-                Beside::Mask => mask_out = Some(bytes),
-                Beside::PreActivation => pre_out = Some(bytemuck::try_cast_slice_mut(bytes).map_err(misaligned)?),
-                Beside::RowGradient | Beside::GradientOfA | Beside::GradientOfB => {
-                    let which = match self.kind.beside {
-                        Beside::GradientOfA => Grad::OfA,
-                        Beside::GradientOfB => Grad::OfB,
+            match self.kind.second {
+                SecondOutput::Nothing => {}
+                SecondOutput::Mask => mask_out = Some(bytes),
+                SecondOutput::PreActivation => pre_out = Some(bytemuck::try_cast_slice_mut(bytes).map_err(misaligned)?),
+                SecondOutput::RowGradient | SecondOutput::GradientOfA | SecondOutput::GradientOfB => {
+                    let which = match self.kind.second {
+                        SecondOutput::GradientOfA => Grad::OfA,
+                        SecondOutput::GradientOfB => Grad::OfB,
                         _ => Grad::Rows,
                     };
                     grad = Some((which, bytemuck::try_cast_slice_mut(bytes).map_err(misaligned)?, bias_stride));

@@ -126,13 +126,13 @@ impl<'a, T: MatmulTypes, W: Extra<T::D>> Call<'a, T, W> {
         S: Optional<'a, T::Scalar>,
     {
         let Operands { a, b, c, factors, scales, outer } = operands;
-        let Epilogue { kind, bias, mask, pre, beside } = epilogue;
+        let Epilogue { kind, bias, mask, pre, second } = epilogue;
         let c = c.given();
         let factors: SmallVec<[_; 2]> = factors.into_iter().filter_map(Optional::given).collect();
         let op = Fused::new(spec, kind, scales.map(|s| s.is_some()), outer);
         let op = op.reading(c.is_some(), !factors.is_empty());
         let scales = scales.into_iter().flatten().collect();
-        (Call { op, a, b, c, bias, mask, pre, scales, factors }, beside.bufs(d))
+        (Call { op, a, b, c, bias, mask, pre, scales, factors }, second.bufs(d))
     }
 
     pub(super) fn dispatch(&self, device: &Device, bufs: Bufs<W::Output>) -> Submitted<W::Output> {

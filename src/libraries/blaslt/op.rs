@@ -1,6 +1,6 @@
 //! The product as an op: its checks, its cost and its wire form. The computation is in `host_half.rs` and `cuda_half/`.
 
-use super::epilogue::{Beside, Extra, Function, Kind, Place, WritePlaces};
+use super::epilogue::{Extra, Function, Kind, Place, SecondOutput, WritePlaces};
 use super::operands::{ReadPlaces, Reading};
 use super::selection::Selection;
 use super::spec::{AuxLayout, Auxiliary, Layout, MATRICES, Matmul};
@@ -108,9 +108,11 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     fn work_out(&self) -> Result<Geometry> {
         let [a, b, c, d] = MATRICES;
         let layouts = [self.spec.layout(a)?, self.spec.layout(b)?, self.spec.layout(c)?, self.spec.layout(d)?];
-        let aux = match (self.kind.function, self.kind.beside) {
-            (Function::ReluGradient, _) | (_, Beside::Mask) => self.spec.aux(Auxiliary::Mask)?,
-            (Function::GeluGradient, _) | (_, Beside::PreActivation) => self.spec.aux(Auxiliary::PreActivation)?,
+        let aux = match (self.kind.function, self.kind.second) {
+            (Function::ReluGradient, _) | (_, SecondOutput::Mask) => self.spec.aux(Auxiliary::Mask)?,
+            (Function::GeluGradient, _) | (_, SecondOutput::PreActivation) => {
+                self.spec.aux(Auxiliary::PreActivation)?
+            }
             _ => AuxLayout::default(),
         };
         let bias_stride = match self.spec.batch {
@@ -123,15 +125,15 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     /// Whether an auxiliary matrix that is written has gaps between its columns.
     pub(super) fn writes_gaps(&self, aux: &AuxLayout) -> bool {
         let Matmul { m, n, batch, .. } = self.spec;
-        matches!(self.kind.beside, Beside::Mask | Beside::PreActivation)
+        matches!(self.kind.second, SecondOutput::Mask | SecondOutput::PreActivation)
             && m.checked_mul(n).and_then(|mn| mn.checked_mul(batch)) != Some(aux.len)
     }
 
     /// The number of elements of one gradient of a bias, if there is one.
     pub(super) fn gradient_len(&self) -> Option<usize> {
-        match self.kind.beside {
-            Beside::RowGradient | Beside::GradientOfA => Some(self.spec.m),
-            Beside::GradientOfB => Some(self.spec.n),
+        match self.kind.second {
+            SecondOutput::RowGradient | SecondOutput::GradientOfA => Some(self.spec.m),
+            SecondOutput::GradientOfB => Some(self.spec.n),
             _ => None,
         }
     }
@@ -164,12 +166,12 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     fn check_kind(&self, reads: &ReadPlaces, writes: &WritePlaces) -> Result<()> {
         let scalar = <T::Scalar as Element>::DTYPE;
         let fp8 = |dtype| matches!(dtype, DType::F8E4M3 | DType::F8E5M2);
-        let plain = self.kind.function == Function::None && matches!(self.kind.beside, Beside::Nothing);
+        let plain = self.kind.function == Function::None && matches!(self.kind.second, SecondOutput::Nothing);
         if scalar.is_complex() && !plain {
             return Err(Error::unsupported(format!("an activation or a gradient of a bias for {scalar}")));
         }
         let integers = <T::A as Element>::DTYPE == DType::I8;
-        let relu = self.kind.function == Function::Relu && self.kind.beside == Beside::Nothing;
+        let relu = self.kind.function == Function::Relu && self.kind.second == SecondOutput::Nothing;
         if integers && !plain && !relu {
             return Err(Error::unsupported("products of 8-bit integers support a bias and ReLU, but no gradients"));
         }
@@ -206,7 +208,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         }
         let [.., order_d] = self.spec.order;
         let aux = matches!(self.kind.function, Function::ReluGradient | Function::GeluGradient)
-            || matches!(self.kind.beside, Beside::Mask | Beside::PreActivation);
+            || matches!(self.kind.second, SecondOutput::Mask | SecondOutput::PreActivation);
         if aux && order_d == super::Order::Row {
             return Err(Error::unsupported(
                 "auxiliary matrices are column-major, so d must be too: multiply the transposes in the other order",
@@ -255,7 +257,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Op for Fused<T, R, W> {
         if let Some(bias) = &reads.bias {
             at_least("bias", self.vectors(self.spec.m, bias_stride)?, bias)?;
         }
-        if let (Some(len), Some(grad)) = (self.gradient_len(), &writes.beside) {
+        if let (Some(len), Some(grad)) = (self.gradient_len(), &writes.second) {
             if self.spec.batch > 1 && bias_stride < len {
                 let reason = format!("{bias_stride} is less than the {len} elements of a gradient: they would overlap");
                 return Err(Error::invalid("stride_bias", reason));
@@ -268,9 +270,9 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Op for Fused<T, R, W> {
         };
         aux_of("mask", true, &reads.mask)?;
         aux_of("preactivation", false, &reads.pre)?;
-        match self.kind.beside {
-            Beside::Mask => aux_of("mask", true, &writes.beside)?,
-            Beside::PreActivation => aux_of("preactivation", false, &writes.beside)?,
+        match self.kind.second {
+            SecondOutput::Mask => aux_of("mask", true, &writes.second)?,
+            SecondOutput::PreActivation => aux_of("preactivation", false, &writes.second)?,
             _ => {}
         }
         let [outer_a, outer_b] = self.outer;
@@ -294,16 +296,16 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Op for Fused<T, R, W> {
         let Matmul { m, n, batch, .. } = self.spec;
         let elements = m.checked_mul(n).and_then(|mn| mn.checked_mul(batch));
         let dense = elements == Some(d.len) && d.len == places.d.len;
-        let beside = match (self.kind.beside, &places.beside) {
-            (Beside::Mask, Some(mask)) => aux.len == mask.len * 8,
-            (Beside::PreActivation, Some(pre)) => aux.len == pre.len,
+        let second = match (self.kind.second, &places.second) {
+            (SecondOutput::Mask, Some(mask)) => aux.len == mask.len * 8,
+            (SecondOutput::PreActivation, Some(pre)) => aux.len == pre.len,
             (_, Some(grad)) => {
                 let len = self.gradient_len().unwrap_or(0);
                 (batch <= 1 || bias_stride == len) && Some(grad.len) == len.checked_mul(batch)
             }
             (_, None) => true,
         };
-        self.fresh && dense && beside
+        self.fresh && dense && second
     }
 
     fn cost(&self) -> Cost {

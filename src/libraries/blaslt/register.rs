@@ -19,21 +19,21 @@ fn plain<T: MatmulTypes>(registry: &mut Registry) {
 /// The same, and with the additional outputs of epilogues.
 fn real<T: MatmulTypes>(registry: &mut Registry) {
     plain::<T>(registry);
-    beside::<T, DeviceBuffer<u8>>(registry);
-    beside::<T, DeviceBuffer<T::Aux>>(registry);
-    beside::<T, DeviceBuffer<T::Bias>>(registry);
+    second::<T, DeviceBuffer<u8>>(registry);
+    second::<T, DeviceBuffer<T::Aux>>(registry);
+    second::<T, DeviceBuffer<T::Bias>>(registry);
 }
 
 /// The same, and with the largest magnitude of D.
 fn eight<T: MatmulTypes>(registry: &mut Registry) {
     real::<T>(registry);
-    beside::<T, Amax<()>>(registry);
-    beside::<T, Amax<DeviceBuffer<u8>>>(registry);
-    beside::<T, Amax<DeviceBuffer<T::Aux>>>(registry);
-    beside::<T, Amax<DeviceBuffer<T::Bias>>>(registry);
+    second::<T, Amax<()>>(registry);
+    second::<T, Amax<DeviceBuffer<u8>>>(registry);
+    second::<T, Amax<DeviceBuffer<T::Aux>>>(registry);
+    second::<T, Amax<DeviceBuffer<T::Bias>>>(registry);
 }
 
-fn beside<T: MatmulTypes, W: Extra<T::D>>(registry: &mut Registry) {
+fn second<T: MatmulTypes, W: Extra<T::D>>(registry: &mut Registry) {
     registry.add::<Fused<T, All, W>>();
 }
 

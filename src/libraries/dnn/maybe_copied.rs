@@ -23,12 +23,16 @@ impl<'a> MaybeCopied<'a> {
     pub(super) fn contiguous(device: &Device, view: &AnyTensorRef<'a>) -> Result<Self> {
         Ok(match view.layout().is_row_major() {
             true => MaybeCopied::Own(view.operand()?.0),
-            false => MaybeCopied::Copied(device.contiguous_any(view)?),
+            false => {
+                device.counts_copy();
+                MaybeCopied::Copied(device.contiguous_any(view)?)
+            }
         })
     }
 
     /// The elements of a view, copied into this layout of as many.
     pub(super) fn copied(device: &Device, view: &AnyTensorRef<'_>, layout: Layout) -> Result<Self> {
+        device.counts_copy();
         let (buffer, _) = device.uninit_any(view.dtype(), [layout.len()])?.into_parts();
         let target = AnyTensor::from_buffer(buffer, layout)?;
         Ok(MaybeCopied::Copied(device.assign_any(target, |all| Ok(all.clone()), view)?))

@@ -145,7 +145,7 @@ pub(crate) fn record(types: &[DType], run: impl FnOnce(&Open) -> Vec<Raw>) -> Re
 /// use windlass::expressions::{Formula, Symbol};
 /// let device = windlass::Device::best()?;
 /// let axpy = Formula::new(|(x, y): (Symbol<f32>, Symbol<f32>)| 2.0 * x + y)?;
-/// let (x, y) = (device.tensor([3], [1.0f32, 2.0, 3.0])?, device.full_tensor([3], 0.5f32)?);
+/// let (x, y) = (device.tensor([3], [1.0f32, 2.0, 3.0])?, device.full([3], 0.5f32)?);
 /// let z = device.apply(&axpy, (&x, &y))?.into_output();
 /// let z = device.apply(&axpy.with_scalars([3.0f64])?, (&x, &z))?.await_result()?;
 /// assert_eq!(device.show(&z)?.to_string(), "[ 5.5 10.5 15.5]");

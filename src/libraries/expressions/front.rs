@@ -196,7 +196,7 @@ impl Device {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::best()?;
-    /// let (w, v) = (device.full_tensor([2], 1.0f32)?, device.zeros_tensor::<f32>([2])?);
+    /// let (w, v) = (device.full([2], 1.0f32)?, device.zeros_tensor::<f32>([2])?);
     /// let g = device.tensor([2], [0.5f32, -1.0])?;
     /// let rate = 0.5f32; // another rate is no other kernel
     /// let (w, v) = device

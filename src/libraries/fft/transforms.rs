@@ -131,7 +131,7 @@ impl Fft {
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::{Complex, Device, FftSpec};
     /// let device = Device::host()?;
-    /// let x = device.full_tensor([2, 2], Complex::new(1.0f32, 0.0))?;
+    /// let x = device.full([2, 2], Complex::new(1.0f32, 0.0))?;
     /// let x = device.fft().c2c_in_place(&FftSpec::new(), x)?.await_result()?;
     /// assert_eq!(device.to_vec(&x)?[0].re, 4.0);
     /// # Ok(()) }
@@ -220,7 +220,7 @@ impl Fft {
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::{Complex, Device, FftSpec};
     /// let device = Device::host()?;
-    /// let x = device.full_tensor([2, 3], Complex::new(4.0f32, 0.0))?;
+    /// let x = device.full([2, 3], Complex::new(4.0f32, 0.0))?;
     /// let (x, y) = device.fft().c2r_destroying(&FftSpec::new(), x, device.uninit_tensor([2, 4])?)?.await_result()?;
     /// assert_eq!((x.len(), device.to_vec(&y)?[0]), (6, 4.0));
     /// # Ok(()) }

@@ -287,7 +287,7 @@ impl Fft {
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::fft::{RealTransform, Trig};
     /// let device = windlass::Device::host()?;
-    /// let x = device.full_tensor([3, 4], 1.0f64)?;
+    /// let x = device.full([3, 4], 1.0f64)?;
     /// let spec = RealTransform::new(Trig::Dct2).axes([-1]);
     /// let y = device.fft().real_transform(&spec, &x, device.uninit_tensor([3, 4])?)?.await_result()?;
     /// assert_eq!(device.item(y.slice((2, 0))?)?, 8.0);

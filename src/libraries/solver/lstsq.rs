@@ -183,7 +183,7 @@ impl Solver {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let a = device.full_tensor([3, 2], 1.0f64)?; // rank one
+    /// let a = device.full([3, 2], 1.0f64)?; // rank one
     /// let b = device.tensor([3], [1.0f64, 2.0, 3.0])?;
     /// let answer = device.solver().lstsq(None, a, b)?.await_result()?;
     /// let x = device.to_vec(&answer.x)?;

@@ -37,7 +37,7 @@ impl TensorOps {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let x = device.full_tensor([3, 3, 3], 1.0f32)?;
+    /// let x = device.full([3, 3, 3], 1.0f32)?;
     /// for route in device.tensor_ops().autotune("abc,cbd->ad", (&x, &x))? {
     ///     println!("{:?}: {:?}", route.backend, route.time);
     /// }

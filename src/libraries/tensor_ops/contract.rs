@@ -128,7 +128,7 @@ impl TensorOps {
     /// use windlass::tensor_ops::Contract;
     /// let device = windlass::Device::best()?;
     /// let (a, b) = (device.tensor([2, 2], [1.0f32, 2.0, 3.0, 4.0])?, device.tensor([2], [1.0f32, 10.0])?);
-    /// let c = device.full_tensor([2], 100.0f32)?;
+    /// let c = device.full([2], 100.0f32)?;
     /// let spec = Contract::new("ij,i->j")?.alpha(2.0).beta(0.5);
     /// let c = device.tensor_ops().contract(&spec, &a, &b, c)?.await_result()?;
     /// assert_eq!(device.show(&c)?.to_string(), "[112. 134.]");

@@ -15,7 +15,7 @@
 //! let device = windlass::Device::best()?;
 //! let ops = device.tensor_ops();
 //! let a = device.tensor([2, 2, 3], (0..12).map(|x| x as f32).collect::<Vec<_>>())?;
-//! let b = device.full_tensor([2, 3, 1], 1.0f32)?;
+//! let b = device.full([2, 3, 1], 1.0f32)?;
 //! let c = ops.einsum("bij,bjk->bik", (&a, &b))?.await_result()?;
 //! assert_eq!((c.shape(), device.show(&c)?.to_string()), (&[2, 2, 1][..], "[[[ 3.]\n  [12.]]\n\n [[21.]\n  [30.]]]".into()));
 //! println!("{}", ops.explain("bij,bjk->bik", (&a, &b))?); // gemm, 2 x (2 x 3) (3 x 1)

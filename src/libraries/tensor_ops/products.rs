@@ -145,7 +145,7 @@ impl TensorOps {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::best()?;
-    /// let (a, b) = (device.full_tensor([2, 3, 4], 1.0f64)?, device.full_tensor([4, 5, 3], 2.0f64)?);
+    /// let (a, b) = (device.full([2, 3, 4], 1.0f64)?, device.full([4, 5, 3], 2.0f64)?);
     /// let c = device.tensor_ops().tensordot(&a, &b, &[1, 2], &[-1, 0])?.await_result()?;
     /// assert_eq!(c.shape(), [2, 5]);
     /// assert_eq!(device.item(c.slice((0, 0))?)?, 24.0);

@@ -23,7 +23,7 @@ impl Blas {
     /// let device = windlass::Device::host()?;
     /// let a = device.tensor([2, 2], [1.0f64, 2.0, 3.0, 4.0])?;
     /// let b = device.tensor([2, 2], [1.0f64, 0.0, 1.0, 1.0])?;
-    /// let c = device.full_tensor([3, 2, 2], 1.0f64)?;
+    /// let c = device.full([3, 2, 2], 1.0f64)?;
     /// let part = c.part(|all| all.index(0, 1))?;
     /// let c = device.blas().gemm_tensor(2.0, a.transpose(), &b, 1.0, part)?.await_result()?;
     /// assert_eq!(device.show(c.index(0, 1)?)?.to_string(), "[[ 9.  7.]\n [13.  9.]]");

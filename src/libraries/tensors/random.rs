@@ -155,7 +155,7 @@ impl Rng {
         let device = self.device().clone();
         // Of each outcome and those after it.
         let rest = sums(weights.iter().rev());
-        let mut left = device.full_tensor([count], trials)?;
+        let mut left = device.full([count], trials)?;
         let mut columns = Vec::new();
         for (j, (w, rest)) in weights.iter().zip(rest.iter().rev()).enumerate() {
             if j + 1 == weights.len() {

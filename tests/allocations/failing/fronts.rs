@@ -35,7 +35,7 @@ fn of_buffers() -> Vec<Case> {
     for n in SIZES {
         case!(all, "uninit", |d| {} made(d.uninit::<u64>(n)));
         case!(all, "zeros", |d| {} made(d.zeros::<u64>(n)));
-        case!(all, "full", |d| {} made(d.full_tensor([n], 1.5f64)));
+        case!(all, "full", |d| {} made(d.full([n], 1.5f64)));
         case!(all, "fill", |d| { let x = d.uninit::<u64>(n).unwrap(); } d.fill(x, 3));
     }
     for n in SIZES.into_iter().take(2) {

@@ -5,7 +5,8 @@ use crate::common::{
 };
 use windlass::blas::{BlasElement, RealElement, VectorElement};
 use windlass::reference::{self, dot_error_bound, nrm2_error_bound};
-use windlass::{Complex, Device, bf16, f16};
+use windlass::tensor::Layout;
+use windlass::{Complex, Device, Tensor, bf16, f16};
 
 const SIZES: [usize; 8] = [0, 1, 2, 3, 5, 9, 33, 130];
 
@@ -55,28 +56,28 @@ where
 
     let terms = n * if T::COMPLEX { 2 } else { 1 } + 8;
     let bound = dot_error_bound(&xs, &ys, terms, unit::<T>());
-    let got = blas.dot(x.view(&dx), y.view(&dy)).unwrap().await_result().unwrap();
+    let got = blas.dot(x.tensor(&dx), y.tensor(&dy)).unwrap().await_result().unwrap();
     assert_near(got, reference::dot(n, &x.data, incx, &y.data, incy), bound, &format!("dot of {what}"));
-    let got = blas.dotc(x.view(&dx), y.view(&dy)).unwrap().await_result().unwrap();
+    let got = blas.dotc(x.tensor(&dx), y.tensor(&dy)).unwrap().await_result().unwrap();
     assert_near(got, reference::dotc(n, &x.data, incx, &y.data, incy), bound, &format!("dotc of {what}"));
     let want: N = reference::nrm2(n, &x.data, incx);
     let bound = nrm2_error_bound::<N>(terms, unit::<T>()) * want.parts()[0];
-    assert_near(blas.nrm2(x.view(&dx)).unwrap().await_result().unwrap(), want, bound, &format!("nrm2 of {what}"));
+    assert_near(blas.nrm2(x.tensor(&dx)).unwrap().await_result().unwrap(), want, bound, &format!("nrm2 of {what}"));
 
     let roundings = 6.0 * unit::<T>() + 2.0 * T::UNIT;
     for alpha in alphas::<S>(rng) {
         let what = format!("alpha {alpha:?}, {what}");
         let mut want = y.data.clone();
         reference::axpy(n, alpha, &x.data, incx, &mut want, incy);
-        let got = blas.axpy(alpha, x.view(&dx), y.view_mut(device)).unwrap().await_result().unwrap();
+        let got = blas.axpy(alpha, x.tensor(&dx), y.tensor_mut(device)).unwrap().await_result().unwrap();
         let bound = |i: usize| roundings * (magnitude(alpha) * magnitude(xs[i]) + magnitude(ys[i])) + T::TINY;
-        near(&y, &down(device, &got), &want, bound, &format!("axpy, {what}"));
+        near(&y, &down(device, got.buffer()), &want, bound, &format!("axpy, {what}"));
 
         let mut want = x.data.clone();
         reference::scal(n, alpha, &mut want, incx);
-        let got = blas.scal(alpha, x.view_mut(device)).unwrap().await_result().unwrap();
+        let got = blas.scal(alpha, x.tensor_mut(device)).unwrap().await_result().unwrap();
         let bound = |i: usize| roundings * magnitude(alpha) * magnitude(xs[i]) + T::TINY;
-        near(&x, &down(device, &got), &want, bound, &format!("scal, {what}"));
+        near(&x, &down(device, got.buffer()), &want, bound, &format!("scal, {what}"));
     }
 }
 
@@ -96,11 +97,11 @@ fn moves<T: Sample + BlasElement>(device: &Device, rng: &mut Rng, n: usize, incx
     let (blas, (x, y)) = (device.blas(), pair::<T>(rng, n, incx, incy));
     let what = format!("{n} of {}, {incx}, {incy}, on {device:?}", T::DTYPE);
     let (dx, xs, ys) = (x.up(device), x.elements(&x.data), y.elements(&y.data));
-    let got = blas.copy(x.view(&dx), y.view_mut(device)).unwrap().await_result().unwrap();
-    assert_same_bits(&y.changed(&down(device, &got), &what), &xs, &format!("copy of {what}"));
-    let (gx, gy) = blas.swap(x.view_mut(device), y.view_mut(device)).unwrap().await_result().unwrap();
-    assert_same_bits(&x.changed(&down(device, &gx), &what), &ys, &format!("x of swap of {what}"));
-    assert_same_bits(&y.changed(&down(device, &gy), &what), &xs, &format!("y of swap of {what}"));
+    let got = blas.copy(x.tensor(&dx), y.tensor_mut(device)).unwrap().await_result().unwrap();
+    assert_same_bits(&y.changed(&down(device, got.buffer()), &what), &xs, &format!("copy of {what}"));
+    let (gx, gy) = blas.swap(x.tensor_mut(device), y.tensor_mut(device)).unwrap().await_result().unwrap();
+    assert_same_bits(&x.changed(&down(device, gx.buffer()), &what), &ys, &format!("x of swap of {what}"));
+    assert_same_bits(&y.changed(&down(device, gy.buffer()), &what), &xs, &format!("y of swap of {what}"));
 }
 
 fn sums<T: Sample + BlasElement<Real = R>, R: Sample + BlasElement>(
@@ -114,18 +115,18 @@ fn sums<T: Sample + BlasElement<Real = R>, R: Sample + BlasElement>(
     let dx = x.up(device);
     let want: R = reference::asum(n, &x.data, incx);
     let bound = reference::gamma(2 * n + 4, T::UNIT) * want.parts()[0];
-    assert_near(blas.asum(x.view(&dx)).unwrap().await_result().unwrap(), want, bound, &format!("asum of {what}"));
-    let got = blas.iamax(x.view(&dx)).unwrap().await_result().unwrap();
+    assert_near(blas.asum(x.tensor(&dx)).unwrap().await_result().unwrap(), want, bound, &format!("asum of {what}"));
+    let got = blas.iamax(x.tensor(&dx)).unwrap().await_result().unwrap();
     assert_eq!(got, reference::extreme(n, &x.data, incx, true), "iamax of {what}");
-    let got = blas.iamin(x.view(&dx)).unwrap().await_result().unwrap();
+    let got = blas.iamin(x.tensor(&dx)).unwrap().await_result().unwrap();
     assert_eq!(got, reference::extreme(n, &x.data, incx, false), "iamin of {what}");
     for alpha in [R::real(0.0), R::real(1.0), R::real(0.7), R::sample(rng)] {
         let mut want = x.data.clone();
         reference::scal(n, alpha, &mut want, incx);
-        let got = blas.scal_real::<T>(alpha, x.view_mut(device)).unwrap().await_result().unwrap();
+        let got = blas.scal_real::<T>(alpha, x.tensor_mut(device)).unwrap().await_result().unwrap();
         let xs = x.elements(&x.data);
         let bound = |i: usize| 2.0 * T::UNIT * magnitude(alpha) * magnitude(xs[i]) + T::TINY;
-        near(&x, &down(device, &got), &want, bound, &format!("scal_real by {alpha:?}, {what}"));
+        near(&x, &down(device, got.buffer()), &want, bound, &format!("scal_real by {alpha:?}, {what}"));
     }
 }
 
@@ -143,17 +144,18 @@ fn rotations<T: Sample + BlasElement<Real = R>, R: Sample + BlasElement>(
     {
         let c = R::real(c);
         let what = format!("c {c:?}, s {s:?}, {real:?}, {n} of {}, {incx}, {incy}, on {device:?}", T::DTYPE);
-        let check = |s: T, (gx, gy), what: &str| {
+        let check = |s: T, (gx, gy): (Tensor<T>, Tensor<T>), what: &str| {
             let (mut wx, mut wy) = (x.data.clone(), y.data.clone());
             reference::rot(n, &mut wx, incx, &mut wy, incy, c, s);
             let most = magnitude(c).max(magnitude(s));
             let bound = |i: usize| 8.0 * T::UNIT * most * (magnitude(xs[i]) + magnitude(ys[i])) + T::TINY;
-            near(&x, &down(device, &gx), &wx, bound, &format!("x of {what}"));
-            near(&y, &down(device, &gy), &wy, bound, &format!("y of {what}"));
+            near(&x, &down(device, gx.buffer()), &wx, bound, &format!("x of {what}"));
+            near(&y, &down(device, gy.buffer()), &wy, bound, &format!("y of {what}"));
         };
-        let got = blas.rot(c, s, x.view_mut(device), y.view_mut(device)).unwrap().await_result().unwrap();
+        let got = blas.rot(c, s, x.tensor_mut(device), y.tensor_mut(device)).unwrap().await_result().unwrap();
         check(s, got, &format!("rot by {what}"));
-        let got = blas.rot_real::<T>(c, real, x.view_mut(device), y.view_mut(device)).unwrap().await_result().unwrap();
+        let got =
+            blas.rot_real::<T>(c, real, x.tensor_mut(device), y.tensor_mut(device)).unwrap().await_result().unwrap();
         check(T::real(real.parts()[0]), got, &format!("rot_real by {what}"));
     }
 }
@@ -173,12 +175,12 @@ fn modified<T: Sample + RealElement>(device: &Device, rng: &mut Rng, n: usize, i
         let (mut wx, mut wy) = (x.data.clone(), y.data.clone());
         reference::rotm(n, &mut wx, incx, &mut wy, incy, rows);
         let param = [T::real(flag), h[0], h[1], h[2], h[3]];
-        let (gx, gy) = blas.rotm(param, x.view_mut(device), y.view_mut(device)).unwrap().await_result().unwrap();
+        let (gx, gy) = blas.rotm(param, x.tensor_mut(device), y.tensor_mut(device)).unwrap().await_result().unwrap();
         let most = rows.iter().flatten().map(|h| magnitude(*h)).fold(0.0, f64::max);
         let bound = |i: usize| 4.0 * T::UNIT * most * (magnitude(xs[i]) + magnitude(ys[i])) + T::TINY;
         let what = format!("rotm by {param:?}, {n} of {}, {incx}, {incy}, on {device:?}", T::DTYPE);
-        near(&x, &down(device, &gx), &wx, bound, &format!("x of {what}"));
-        near(&y, &down(device, &gy), &wy, bound, &format!("y of {what}"));
+        near(&x, &down(device, gx.buffer()), &wx, bound, &format!("x of {what}"));
+        near(&y, &down(device, gy.buffer()), &wy, bound, &format!("y of {what}"));
     }
 }
 
@@ -221,16 +223,17 @@ fn large_vectors_are_worked_on_once_each() {
             let ys: Vec<f64> = (0..N).map(|i| -(i as f64) - 0.5).collect();
             let (x, y) = (Laid::new(&xs, incx), Laid::new(&ys, incy));
             let what = format!("{incx}, {incy} on {device:?}");
-            let (gx, gy) = blas.swap(x.view_mut(&device), y.view_mut(&device)).unwrap().await_result().unwrap();
-            assert_same_bits(&x.changed(&down(&device, &gx), &what), &ys, &what);
-            assert_same_bits(&y.changed(&down(&device, &gy), &what), &xs, &what);
-            let got = blas.copy(x.view(&x.up(&device)), y.view_mut(&device)).unwrap().await_result().unwrap();
-            assert_same_bits(&y.changed(&down(&device, &got), &what), &xs, &what);
+            let (gx, gy) = blas.swap(x.tensor_mut(&device), y.tensor_mut(&device)).unwrap().await_result().unwrap();
+            assert_same_bits(&x.changed(&down(&device, gx.buffer()), &what), &ys, &what);
+            assert_same_bits(&y.changed(&down(&device, gy.buffer()), &what), &xs, &what);
+            let got = blas.copy(x.tensor(&x.up(&device)), y.tensor_mut(&device)).unwrap().await_result().unwrap();
+            assert_same_bits(&y.changed(&down(&device, got.buffer()), &what), &xs, &what);
             // A quarter turn is exact.
-            let turned = blas.rot(0.0, 1.0, x.view_mut(&device), y.view_mut(&device)).unwrap().await_result().unwrap();
-            assert_same_bits(&x.changed(&down(&device, &turned.0), &what), &ys, &what);
+            let turned =
+                blas.rot(0.0, 1.0, x.tensor_mut(&device), y.tensor_mut(&device)).unwrap().await_result().unwrap();
+            assert_same_bits(&x.changed(&down(&device, turned.0.buffer()), &what), &ys, &what);
             let minus: Vec<f64> = xs.iter().map(|x| 0.0 * 1.0 - x).collect();
-            assert_eq!(y.changed(&down(&device, &turned.1), &what), minus, "{what}");
+            assert_eq!(y.changed(&down(&device, turned.1.buffer()), &what), minus, "{what}");
         }
         let mut xs = vec![1.0f32; N];
         (xs[200_000], xs[200_001], xs[250_000], xs[260_000]) = (-3.0, 3.0, 0.5, -0.5);
@@ -248,36 +251,81 @@ fn large_vectors_are_worked_on_once_each() {
 fn the_increment_of_one_element_may_be_any_number() {
     for device in devices() {
         let (blas, far) = (device.blas(), [isize::MIN, isize::MIN + 1, isize::MAX]);
-        let of = |x: f64| crate::common::up(&device, [x]);
-        let one = |buffer: &windlass::DeviceBuffer<f64>| crate::common::down(&device, buffer)[0];
         for (incx, incy) in far.into_iter().flat_map(|x| far.map(|y| (x, y))) {
-            let (x, y) = (|x: f64| of(x).into_strided(1, incx), |y: f64| of(y).into_strided(1, incy));
-            let both = |(x, y): (windlass::DeviceBuffer<f64>, windlass::DeviceBuffer<f64>)| (one(&x), one(&y));
+            let one = |x: f64, inc: isize| {
+                crate::common::up(&device, [x]).with_layout(Layout::new([1], [inc], 0).unwrap()).unwrap()
+            };
+            let (x, y) = (|x: f64| one(x, incx), |y: f64| one(y, incy));
+            let item = |x: &Tensor<f64>| device.item(x).unwrap();
+            let both = |(x, y): (Tensor<f64>, Tensor<f64>)| (item(&x), item(&y));
             let what = format!("{incx}, {incy} on {device:?}");
-            let three = of(3.0);
-            let read = || three.strided(1, incx);
+            let (two, three) = (y(2.0), x(3.0));
             assert_eq!(both(blas.swap(x(1.0), y(2.0)).unwrap().await_result().unwrap()), (2.0, 1.0), "swap {what}");
-            assert_eq!(
-                both(blas.rot(0.0, 1.0, x(1.0), y(2.0)).unwrap().await_result().unwrap()),
-                (2.0, -1.0),
-                "{what}"
-            );
+            let got = blas.rot(0.0, 1.0, x(1.0), y(2.0)).unwrap().await_result().unwrap();
+            assert_eq!(both(got), (2.0, -1.0), "rot {what}");
             let got = blas.rot_real(0.0, 1.0, x(1.0), y(2.0)).unwrap().await_result().unwrap();
             assert_eq!(both(got), (2.0, -1.0), "rot_real {what}");
             let got = blas.rotm([-1.0, 0.0, 1.0, 1.0, 0.0], x(1.0), y(2.0)).unwrap().await_result().unwrap();
             assert_eq!(both(got), (2.0, 1.0), "rotm {what}");
-            assert_eq!(one(&blas.copy(read(), y(2.0)).unwrap().await_result().unwrap()), 3.0, "copy {what}");
-            assert_eq!(one(&blas.axpy(2.0, read(), y(2.0)).unwrap().await_result().unwrap()), 8.0, "axpy {what}");
-            let two = of(2.0);
-            assert_eq!(blas.dot(read(), two.strided(1, incy)).unwrap().await_result().unwrap(), 6.0, "dot {what}");
-            // Backwards it is empty to the routines of one vector, as any.
-            let (forwards, at) = if incx > 0 { (1.0, Some(0)) } else { (0.0, None) };
-            let got = one(&blas.scal(2.0, x(3.0)).unwrap().await_result().unwrap());
-            assert_eq!(got, 3.0 + 3.0 * forwards, "scal {what}");
-            assert_eq!(blas.nrm2(read()).unwrap().await_result().unwrap(), 3.0 * forwards, "nrm2 {what}");
-            assert_eq!(blas.asum(read()).unwrap().await_result().unwrap(), 3.0 * forwards, "asum {what}");
-            assert_eq!(blas.iamax(read()).unwrap().await_result().unwrap(), at, "iamax {what}");
-            assert_eq!(blas.iamin(read()).unwrap().await_result().unwrap(), at, "iamin {what}");
+            assert_eq!(item(&blas.copy(&three, y(2.0)).unwrap()), 3.0, "copy {what}");
+            assert_eq!(item(&blas.axpy(2.0, &three, y(2.0)).unwrap()), 8.0, "axpy {what}");
+            assert_eq!(blas.dot(&three, &two).unwrap().await_result().unwrap(), 6.0, "dot {what}");
+            assert_eq!(item(&blas.scal(2.0, x(3.0)).unwrap()), 6.0, "scal {what}");
+            assert_eq!(blas.nrm2(&three).unwrap().await_result().unwrap(), 3.0, "nrm2 {what}");
+            assert_eq!(blas.asum(&three).unwrap().await_result().unwrap(), 3.0, "asum {what}");
+            assert_eq!(blas.iamax(&three).unwrap().await_result().unwrap(), Some(0), "iamax {what}");
+            assert_eq!(blas.iamin(&three).unwrap().await_result().unwrap(), Some(0), "iamin {what}");
         }
+    }
+}
+
+/// Tensors of several axes are vectors if they are dense and lie in one order, and only then.
+#[test]
+fn dense_tensors_of_one_order_are_vectors() {
+    for device in devices() {
+        let blas = device.blas();
+        let x = device.tensor([2, 3], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
+        let ones = || device.full([2, 3], 1.0).unwrap();
+        let y = blas.axpy(2.0, &x, ones()).unwrap();
+        assert_eq!(device.to_vec(&y).unwrap(), [3.0, 5.0, 7.0, 9.0, 11.0, 13.0]);
+        let columns = device.contiguous_columns(&x).unwrap();
+        assert_eq!(blas.dot(&columns, &columns).unwrap().await_result().unwrap(), 91.0);
+        assert_eq!(blas.asum(columns.transpose()).unwrap().await_result().unwrap(), 21.0);
+        let refused = |error: windlass::Error, what: &str| {
+            let (name, reason) = crate::common::refused(&error);
+            assert!(name == "x" || name == "y", "{name}");
+            assert!(reason.contains(what), "{reason}");
+        };
+        refused(blas.dot(&x, &columns).unwrap_err(), "one order");
+        refused(blas.axpy(1.0, x.transpose(), ones()).unwrap_err().error, "shape");
+        refused(blas.asum(x.flip(0).unwrap()).unwrap_err(), "`contiguous`");
+        refused(blas.asum(x.slice((.., ..2)).unwrap()).unwrap_err(), "`contiguous`");
+        refused(blas.dot(&x, x.reshape([6]).unwrap()).unwrap_err(), "shape");
+        let row = x.index(0, 0).unwrap();
+        refused(blas.asum(row.broadcast([2, 3]).unwrap()).unwrap_err(), "`contiguous`");
+        refused(blas.dot(x.slice((0, 0)).unwrap().broadcast([3]).unwrap(), &row).unwrap_err(), "increment of 0");
+        // A part is written, and what lies around it stays.
+        let y = blas.scal(10.0, ones().part(|all| all.index(1, 1)).unwrap()).unwrap();
+        assert_eq!(device.to_vec(&y).unwrap(), [1.0, 10.0, 1.0, 1.0, 10.0, 1.0]);
+        let empty = device.tensor([0, 3], Vec::<f64>::new()).unwrap();
+        assert_eq!(blas.nrm2(&empty).unwrap().await_result().unwrap(), 0.0);
+        assert_eq!(blas.iamax(&empty).unwrap().await_result().unwrap(), None);
+    }
+}
+
+/// Backwards, the first of equal elements is another one.
+#[test]
+fn an_extreme_of_a_flipped_view_is_the_first_of_it() {
+    for device in devices() {
+        let x = device.tensor([5], [1.0f32, -3.0, 0.5, 3.0, -0.5]).unwrap();
+        let (blas, flipped) = (device.blas(), x.flip(0).unwrap());
+        assert_eq!(blas.iamax(&x).unwrap().await_result().unwrap(), Some(1), "{device:?}");
+        assert_eq!(blas.iamax(&flipped).unwrap().await_result().unwrap(), Some(1), "{device:?}");
+        assert_eq!(blas.iamin(&x).unwrap().await_result().unwrap(), Some(2), "{device:?}");
+        assert_eq!(blas.iamin(&flipped).unwrap().await_result().unwrap(), Some(0), "{device:?}");
+        let second = x.slice((windlass::tensor::AxisSlice::from(..).step(-2),)).unwrap();
+        assert_eq!(blas.iamax(&second).unwrap().await_result().unwrap(), Some(2), "-0.5, 0.5, 1 on {device:?}");
+        let at = blas.iamax_into(&flipped, device.uninit_tensor([1]).unwrap()).unwrap();
+        assert_eq!(device.item(&at).unwrap(), 2, "counted from 1");
     }
 }

@@ -1,17 +1,8 @@
 //! What does not fit is refused by name, with both values, and what was moved in comes back.
 
 use crate::common::{devices, down, refused, routine, up};
-use windlass::{Device, Error};
-
-/// A vector that does not lie inside its buffer: elements, increment, and what the reason must say.
-const BAD: [(usize, isize, &[&str]); 6] = [
-    (4, 0, &["increment of 0"]),
-    (9, 1, &["8 elements", "9"]),
-    (5, 2, &["8 elements", "increment of 2", "9"]),
-    (5, -2, &["8 elements", "increment of -2", "9"]),
-    (4, isize::MAX, &["overflows"]),
-    (4, isize::MIN, &["overflows"]),
-];
+use windlass::tensor::Layout;
+use windlass::{Device, DeviceBuffer, Error, Tensor};
 
 #[track_caller]
 fn says(error: &Error, name: &str, parts: &[&str]) {
@@ -20,32 +11,48 @@ fn says(error: &Error, name: &str, parts: &[&str]) {
     assert!(parts.iter().all(|part| reason.contains(part)), "{reason:?} lacks one of {parts:?}");
 }
 
+/// Outside of a buffer no view can be made, so a call sees none.
 #[test]
 fn vectors_outside_their_buffers_are_refused() {
     for device in devices() {
-        let (blas, x) = (device.blas(), up(&device, [1.0f64; 8]));
-        let y = || up(&device, [2.0f64; 8]);
-        for (n, inc, parts) in BAD {
-            let bad = || x.strided(n, inc);
-            says(&blas.nrm2(bad()).unwrap_err(), "x", parts);
-            says(&blas.asum(bad()).unwrap_err(), "x", parts);
-            says(&blas.iamax(bad()).unwrap_err(), "x", parts);
-            says(&blas.iamin(bad()).unwrap_err(), "x", parts);
-            says(&blas.scal(1.0, y().into_strided(n, inc)).unwrap_err().error, "x", parts);
-            says(&blas.scal_real(1.0, y().into_strided(n, inc)).unwrap_err().error, "x", parts);
-            let good = || up(&device, vec![1.0f64; n]);
-            says(&blas.dot(bad(), &good()).unwrap_err(), "x", parts);
-            says(&blas.dot(&good(), bad()).unwrap_err(), "y", parts);
-            says(&blas.axpy(1.0, bad(), good()).unwrap_err().error, "x", parts);
-            says(&blas.copy(bad(), good()).unwrap_err().error, "x", parts);
-            says(&blas.swap(good(), y().into_strided(n, inc)).unwrap_err().error, "y", parts);
-            says(&blas.rot(1.0, 0.0, y().into_strided(n, inc), good()).unwrap_err().error, "x", parts);
-            says(&blas.rotm([0.0; 5], good(), y().into_strided(n, inc)).unwrap_err().error, "y", parts);
-            let rejected = blas.axpy(1.0, &good(), y().into_strided(n, inc)).unwrap_err();
-            says(&rejected.error, "y", parts);
-            let (back,) = rejected.back.unwrap();
-            assert_eq!(down(&device, &back), [2.0; 8], "y comes back whole, as it was");
+        let x = up(&device, [1.0f64; 8]);
+        for (n, inc) in [(9, 1), (5, 2), (5, -2), (4, isize::MAX), (4, isize::MIN)] {
+            let offset = if inc < 0 { 7 } else { 0 };
+            let made = Layout::new([n], [inc], offset).and_then(|layout| x.view(layout).map(drop));
+            assert!(matches!(made, Err(Error::InvalidArgument { .. })), "{n}, {inc}");
         }
+        let y = up(&device, [2.0f64; 8]).with_layout(Layout::new([9], [1], 0).unwrap()).unwrap_err();
+        assert_eq!(down(&device, &y.back.unwrap()), [2.0; 8], "y comes back whole, as it was");
+    }
+}
+
+/// The first element, again and again.
+fn broadcast(x: DeviceBuffer<f64>) -> Tensor<f64> {
+    x.with_layout(Layout::new([8], [0], 0).unwrap()).unwrap()
+}
+
+#[test]
+fn a_vector_that_is_broadcast_is_refused() {
+    for device in devices() {
+        let (blas, good, parts) = (device.blas(), || up(&device, [2.0f64; 8]), &["increment of 0"]);
+        let (x, bad) = (broadcast(good()), || broadcast(good()));
+        says(&blas.nrm2(&x).unwrap_err(), "x", parts);
+        says(&blas.asum(&x).unwrap_err(), "x", parts);
+        says(&blas.iamax(&x).unwrap_err(), "x", parts);
+        says(&blas.iamin(&x).unwrap_err(), "x", parts);
+        says(&blas.scal(1.0, bad()).unwrap_err().error, "x", parts);
+        says(&blas.scal_real(1.0, bad()).unwrap_err().error, "x", parts);
+        says(&blas.dot(&x, &good()).unwrap_err(), "x", parts);
+        says(&blas.dot(&good(), &x).unwrap_err(), "y", parts);
+        says(&blas.axpy(1.0, &x, good()).unwrap_err().error, "x", parts);
+        says(&blas.copy(&x, good()).unwrap_err().error, "x", parts);
+        says(&blas.swap(good(), bad()).unwrap_err().error, "y", parts);
+        says(&blas.rot(1.0, 0.0, bad(), good()).unwrap_err().error, "x", parts);
+        says(&blas.rotm([0.0; 5], good(), bad()).unwrap_err().error, "y", parts);
+        let rejected = blas.axpy(1.0, &good(), bad()).unwrap_err();
+        says(&rejected.error, "y", parts);
+        let (back,) = rejected.back.unwrap();
+        assert_eq!(down(&device, back.buffer()), [2.0; 8], "y comes back whole, as it was");
     }
 }
 
@@ -55,15 +62,17 @@ fn vectors_of_different_lengths_are_refused() {
         let (blas, x) = (device.blas(), up(&device, [1.0f64; 8]));
         let y = || up(&device, [2.0f64; 8]);
         let parts = ["3 elements", "8"];
-        says(&blas.dot(x.strided(3, 2), &x).unwrap_err(), "x", &parts);
-        says(&blas.copy(x.strided(3, 2), y()).unwrap_err().error, "x", &parts);
-        says(&blas.axpy(1.0, x.strided(3, 2), y()).unwrap_err().error, "x", &parts);
-        let rejected = blas.swap(y().into_strided(3, 1), y()).unwrap_err();
+        let three = Layout::new([3], [2], 0).unwrap();
+        let (short, shorts) = (|| x.view(&three).unwrap(), || y().with_layout(&three).unwrap());
+        says(&blas.dot(short(), &x).unwrap_err(), "x", &parts);
+        says(&blas.copy(short(), y()).unwrap_err().error, "x", &parts);
+        says(&blas.axpy(1.0, short(), y()).unwrap_err().error, "x", &parts);
+        let rejected = blas.swap(shorts(), y()).unwrap_err();
         says(&rejected.error, "x", &parts);
         let (a, b) = rejected.back.unwrap();
-        assert_eq!((a.len(), b.len()), (8, 8), "both come back");
-        says(&blas.rot(1.0, 0.0, y().into_strided(3, 1), y()).unwrap_err().error, "x", &parts);
-        says(&blas.rotm([0.0; 5], y().into_strided(3, 1), y()).unwrap_err().error, "x", &parts);
+        assert_eq!((a.buffer().len(), b.len()), (8, 8), "both come back");
+        says(&blas.rot(1.0, 0.0, shorts(), y()).unwrap_err().error, "x", &parts);
+        says(&blas.rotm([0.0; 5], shorts(), y()).unwrap_err().error, "x", &parts);
     }
 }
 
@@ -86,19 +95,22 @@ fn buffers_of_another_device_are_refused() {
 fn a_strided_copy_does_not_count_as_writing_all_of_a_buffer() {
     for device in devices() {
         let (blas, x) = (device.blas(), up(&device, [1.0f64, 2.0]));
-        let rejected = blas.copy(&x, device.uninit(3).unwrap().into_strided(2, 2)).unwrap_err();
+        let rejected = blas
+            .copy(&x, device.uninit(3).unwrap().with_layout(Layout::new([2], [2], 0).unwrap()).unwrap())
+            .unwrap_err();
         assert!(rejected.error.to_string().contains("never written"), "{rejected}");
-        let whole = blas.copy(&x, device.uninit(2).unwrap().into_strided(2, -1)).unwrap().await_result().unwrap();
-        assert_eq!(down(&device, &whole), [2.0, 1.0]);
+        let back = device.uninit_tensor([2]).unwrap().part(|all| all.flip(0)).unwrap();
+        assert_eq!(down(&device, &blas.copy(&x, back).unwrap()), [2.0, 1.0]);
     }
 }
 
 #[test]
 fn a_refusal_names_the_routine_that_was_called() {
     for device in devices() {
-        let (blas, bad) = (device.blas(), || up(&device, [1.0f64; 8]).into_strided(9, 1));
+        let (blas, bad) = (device.blas(), || broadcast(up(&device, [1.0f64; 8])));
         let (x, one) = (up(&device, [1.0f64; 8]), || up(&device, [1.0f64]));
-        let far = || x.strided(9, 1);
+        let apart = bad();
+        let far = || &apart;
         assert_eq!(routine(blas.dot(far(), &x)), "dot");
         assert_eq!(routine(blas.dotc(far(), &x)), "dotc");
         assert_eq!(routine(blas.dot_into(far(), &x, one())), "dot");

@@ -75,7 +75,7 @@ fn rotmg<T: Sample + RealElement>(device: &Device, d1: f64, d2: f64, x1: f64, y1
     let of = |x: f64| up(device, [T::real(x)]);
     let param = up(device, [T::real(9.0); 5]);
     let made = device.blas().rotmg(of(d1), of(d2), of(x1), &of(y1), param).unwrap().await_result().unwrap();
-    let one = |buffer: &windlass::DeviceBuffer<T>| down(device, buffer)[0].parts()[0];
+    let one = |number: &windlass::Tensor<T>| down(device, number)[0].parts()[0];
     let (e1, e2, x2) = (one(&made.0), one(&made.1), one(&made.2));
     let p: Vec<f64> = down(device, &made.3).iter().map(|p| p.parts()[0]).collect();
     let what = format!("({d1}, {d2}, {x1}, {y1}) of {}: {e1}, {e2}, {x2}, {p:?} on {device:?}", T::DTYPE);

@@ -8,7 +8,7 @@ const COUNT: usize = 37;
 
 /// By value and from the device: the same arithmetic, to the last rounding or two.
 #[track_caller]
-fn same<T: Sample>(device: &Device, at: &windlass::DeviceBuffer<T>, by_value: &windlass::DeviceBuffer<T>, what: &str) {
+fn same<T: Sample>(device: &Device, at: &windlass::Tensor<T>, by_value: &windlass::Tensor<T>, what: &str) {
     let (at, by_value) = (down(device, at), down(device, by_value));
     assert_eq!(at.len(), by_value.len());
     for (at, by_value) in at.into_iter().zip(by_value) {
@@ -22,15 +22,15 @@ fn updates<T: Sample + VectorElement<Scalar = S>, S: Sample>(device: &Device, rn
     // Not the first element of its buffer.
     let scalars = up(device, vec![S::real(100.0), alpha]);
     let at = || scalars.as_in().slice(1..2).unwrap();
-    let got = blas.axpy_at(at(), &dx, up(device, &y[..])).unwrap().await_result().unwrap();
+    let got = blas.axpy(at(), &dx, up(device, &y[..])).unwrap().await_result().unwrap();
     let want = blas.axpy(alpha, &dx, up(device, &y[..])).unwrap().await_result().unwrap();
-    same(device, &got, &want, "axpy_at");
-    let got = blas.scal_at(at(), up(device, &y[..])).unwrap().await_result().unwrap();
+    same(device, &got, &want, "axpy by a number on the device");
+    let got = blas.scal(at(), up(device, &y[..])).unwrap().await_result().unwrap();
     let want = blas.scal(alpha, up(device, &y[..])).unwrap().await_result().unwrap();
-    same(device, &got, &want, "scal_at");
+    same(device, &got, &want, "scal by a number on the device");
 
     let nothing = up(device, Vec::<S>::new());
-    let rejected = blas.axpy_at(&nothing, &dx, up(device, &y[..])).unwrap_err();
+    let rejected = blas.axpy(&nothing, &dx, up(device, &y[..])).unwrap_err();
     assert_eq!(refused(&rejected.error).0, "alpha");
     assert!(rejected.back.is_some(), "y comes back");
 }
@@ -62,7 +62,7 @@ fn of_blas<T: Sample + BlasElement<Real = R>, R: Sample + BlasElement>(device: &
     let asum = blas.asum(&x).unwrap().await_result().unwrap();
     let got = down(device, &blas.asum_into(&x, device.uninit(1).unwrap()).unwrap().await_result().unwrap());
     assert_same_bits(&got, &[asum], "asum_into");
-    let places = |buffer| down(device, &buffer);
+    let places = |tensor: windlass::Tensor<i64>| down(device, &tensor);
     let max = blas.iamax(&x).unwrap().await_result().unwrap().unwrap() as i64;
     let min = blas.iamin(&x).unwrap().await_result().unwrap().unwrap() as i64;
     let got = places(blas.iamax_into(&x, up(device, [9i64, 9])).unwrap().await_result().unwrap());
@@ -77,18 +77,18 @@ fn of_blas<T: Sample + BlasElement<Real = R>, R: Sample + BlasElement>(device: &
     let (dc, ds, dreal) = (up(device, [c]), up(device, [s]), up(device, [real]));
     let both = || (up(device, &xs[..]), up(device, &ys[..]));
     let ((x1, y1), (x2, y2)) = (both(), both());
-    let got = blas.rot_at(&dc, &ds, x1, y1).unwrap().await_result().unwrap();
+    let got = blas.rot(&dc, &ds, x1, y1).unwrap().await_result().unwrap();
     let want = blas.rot(c, s, x2, y2).unwrap().await_result().unwrap();
-    same(device, &got.0, &want.0, "rot_at");
-    same(device, &got.1, &want.1, "rot_at");
+    same(device, &got.0, &want.0, "rot by a number on the device");
+    same(device, &got.1, &want.1, "rot by a number on the device");
     let ((x1, y1), (x2, y2)) = (both(), both());
-    let got = blas.rot_real_at(&dc, &dreal, x1, y1).unwrap().await_result().unwrap();
+    let got = blas.rot_real(&dc, &dreal, x1, y1).unwrap().await_result().unwrap();
     let want = blas.rot_real(c, real, x2, y2).unwrap().await_result().unwrap();
-    same(device, &got.0, &want.0, "rot_real_at");
-    same(device, &got.1, &want.1, "rot_real_at");
-    let got = blas.scal_real_at(&dreal, up(device, &xs[..])).unwrap().await_result().unwrap();
+    same(device, &got.0, &want.0, "rot_real by a number on the device");
+    same(device, &got.1, &want.1, "rot_real by a number on the device");
+    let got = blas.scal_real(&dreal, up(device, &xs[..])).unwrap().await_result().unwrap();
     let want = blas.scal_real(real, up(device, &xs[..])).unwrap().await_result().unwrap();
-    same(device, &got, &want, "scal_real_at");
+    same(device, &got, &want, "scal_real by a number on the device");
 }
 
 fn of_reals<T: Sample + RealElement>(device: &Device, rng: &mut Rng) {
@@ -96,12 +96,12 @@ fn of_reals<T: Sample + RealElement>(device: &Device, rng: &mut Rng) {
     let both = || (up(device, &xs[..]), up(device, &ys[..]));
     let param = [-1.0, 1.0, 2.0, 3.0, 4.0].map(T::real);
     let ((x1, y1), (x2, y2)) = (both(), both());
-    let got = blas.rotm_at(&up(device, param), x1, y1).unwrap().await_result().unwrap();
+    let got = blas.rotm(&up(device, param), x1, y1).unwrap().await_result().unwrap();
     let want = blas.rotm(param, x2, y2).unwrap().await_result().unwrap();
-    same(device, &got.0, &want.0, "rotm_at");
-    same(device, &got.1, &want.1, "rotm_at");
+    same(device, &got.0, &want.0, "rotm by a number on the device");
+    same(device, &got.1, &want.1, "rotm by a number on the device");
     let (x1, y1) = both();
-    let rejected = blas.rotm_at(&up(device, &param[..4]), x1, y1).unwrap_err();
+    let rejected = blas.rotm(&up(device, &param[..4]), x1, y1).unwrap_err();
     assert_eq!(refused(&rejected.error).0, "param");
     assert!(rejected.back.is_some());
 }
@@ -147,7 +147,7 @@ fn a_chain_of_scalars_needs_no_wait() {
         let (blas, x) = (device.blas(), up(&device, [3.0f64, 4.0]));
         let mut norm = blas.nrm2_into(&x, device.uninit(1).unwrap()).unwrap().into_output();
         for _ in 0..3 {
-            norm = blas.scal_at(x.as_in().slice(0..1).unwrap(), norm).unwrap().into_output();
+            norm = blas.scal(x.as_in().slice(0..1).unwrap(), norm).unwrap().into_output();
         }
         assert_eq!(down(&device, &norm), [5.0 * 27.0]);
     }

@@ -3,22 +3,31 @@
 use super::matrix::{Matrix, Store, TRIANGLES, conj, product, real_part, scalar};
 use crate::common::{Rng, Sample, assert_near, assert_same_bits, devices, down, seeds, up};
 use windlass::blas::{BlasElement, ComplexElement, Gemv, Symv};
-use windlass::{Blas, Complex, Device, DeviceBuffer, Submitted, Transpose, Uplo, Vector};
+use windlass::tensor::Layout;
+use windlass::{Blas, Complex, Device, DeviceBuffer, Submitted, Tensor, Transpose, Uplo, Vector};
 
 /// Large enough for a GPU to share the sums of a routine out among its processors.
 const N: usize = 2000;
 
 /// A routine of one matrix and one vector.
-type Run<T> = fn(&Blas, &DeviceBuffer<T>, Vector<'_, T>, DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>>;
+type Run<T> = fn(&Blas, &DeviceBuffer<T>, &DeviceBuffer<T>, DeviceBuffer<T>) -> Vec<T>;
 
 fn gemv<T: BlasElement>(
     blas: &Blas,
     of: Transpose,
     a: &DeviceBuffer<T>,
-    x: Vector<'_, T>,
+    x: &DeviceBuffer<T>,
     y: DeviceBuffer<T>,
-) -> Submitted<DeviceBuffer<T>> {
-    blas.gemv(Gemv::new(N, N).trans(of), a, x, y)
+) -> Vec<T> {
+    of_buffer(blas, blas.gemv(Gemv::new(N, N).trans(of), a, x, y))
+}
+
+fn of_buffer<T: BlasElement>(blas: &Blas, submitted: Submitted<DeviceBuffer<T>>) -> Vec<T> {
+    down(blas.device(), &submitted.unwrap())
+}
+
+fn of_tensor<T: BlasElement>(blas: &Blas, submitted: Submitted<Tensor<T>>) -> Vec<T> {
+    down(blas.device(), &submitted.unwrap())
 }
 
 /// What is known to be summed up with atomics, or in parts, where a library is free to.
@@ -27,17 +36,19 @@ fn routines<T: BlasElement>() -> Vec<(&'static str, Run<T>)> {
         ("gemv", |blas, a, x, y| gemv(blas, Transpose::No, a, x, y)),
         ("gemv, transposed", |blas, a, x, y| gemv(blas, Transpose::Yes, a, x, y)),
         ("gemv, conjugated", |blas, a, x, y| gemv(blas, Transpose::Conjugate, a, x, y)),
-        ("symv, lower", |blas, a, x, y| blas.symv(Symv::new(N, Uplo::Lower), a, x, y)),
-        ("symv, upper", |blas, a, x, y| blas.symv(Symv::new(N, Uplo::Upper), a, x, y)),
-        ("dot", |blas, a, x, y| blas.dot_into(a.strided(N, 1), x, y)),
-        ("dotc", |blas, a, x, y| blas.dotc_into(a.strided(N, 2), x, y)),
+        ("symv, lower", |blas, a, x, y| of_buffer(blas, blas.symv(Symv::new(N, Uplo::Lower), a, x, y))),
+        ("symv, upper", |blas, a, x, y| of_buffer(blas, blas.symv(Symv::new(N, Uplo::Upper), a, x, y))),
+        ("dot", |blas, a, x, y| of_tensor(blas, blas.dot_into(a.slice(..N).unwrap(), x, y))),
+        ("dotc", |blas, a, x, y| {
+            of_tensor(blas, blas.dotc_into(a.view(Layout::new([N], [2], 0).unwrap()).unwrap(), x, y))
+        }),
     ]
 }
 
 fn of_complex<T: ComplexElement>() -> Vec<(&'static str, Run<T>)> {
     vec![
-        ("hemv, lower", |blas, a, x, y| blas.hemv(Symv::new(N, Uplo::Lower), a, x, y)),
-        ("hemv, upper", |blas, a, x, y| blas.hemv(Symv::new(N, Uplo::Upper), a, x, y)),
+        ("hemv, lower", |blas, a, x, y| of_buffer(blas, blas.hemv(Symv::new(N, Uplo::Lower), a, x, y))),
+        ("hemv, upper", |blas, a, x, y| of_buffer(blas, blas.hemv(Symv::new(N, Uplo::Upper), a, x, y))),
     ]
 }
 
@@ -49,7 +60,7 @@ fn repeats<T: Sample + BlasElement>(device: &Device, rng: &mut Rng, routines: &[
         for (name, run) in routines {
             let once = || {
                 let y = device.zeros(N).unwrap();
-                down(device, &run(&blas, &a, (&x).into(), y).unwrap().await_result().unwrap())
+                run(&blas, &a, &x, y)
             };
             let first = once();
             assert!(first.iter().any(|y| *y != T::default()), "{name} did something");

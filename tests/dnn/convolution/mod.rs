@@ -146,8 +146,8 @@ fn the_target_is_overwritten_where_it_lies_and_nowhere_else() {
 fn products_of_f32_are_not_rounded_to_fewer_bits() {
     for device in devices() {
         let fine = 1.0 + 2f32.powi(-12);
-        let x = device.full_tensor([8, 64, 16, 16], fine).unwrap();
-        let w = device.full_tensor([64, 64, 1, 1], 2f32.powi(-6)).unwrap();
+        let x = device.full([8, 64, 16, 16], fine).unwrap();
+        let w = device.full([64, 64, 1, 1], 2f32.powi(-6)).unwrap();
         let dnn = device.dnn();
         let spec = windlass::dnn::Convolution::new();
         let y = down(&device, &dnn.convolve(&spec, &x, &w).unwrap().await_result().unwrap());

@@ -1,7 +1,7 @@
 //! Buffers that do not belong to an operation: of other devices and generations, past their ends, never written.
 
 use super::assert_refused;
-use crate::common::{builders, devices, down, up};
+use crate::common::{buffer, builders, devices, down, up};
 use std::time::Duration;
 use windlass::solver::Vectors;
 use windlass::tensor::Layout;
@@ -89,7 +89,7 @@ fn buffers_of_another_generation_are_refused_with_both_generations() {
         let rejected = device.blas().axpy(1.0, &old, fresh).unwrap_err();
         stale(&rejected.error);
         let (fresh,) = rejected.back.expect("the output");
-        let rejected = device.blas().axpy(1.0, &fresh, old).unwrap_err();
+        let rejected = buffer(device.blas().axpy(1.0, &fresh, old)).unwrap_err();
         stale(&rejected.error);
         let (old,) = rejected.back.expect("the stale output comes back, too");
         stale(&device.fill(old, 1.0).unwrap_err().error);
@@ -106,7 +106,7 @@ fn memory_that_was_never_written_is_not_read() {
         assert_refused(&device.blas().dot(&fresh, &x).unwrap_err(), "y", &["never written"]);
         assert_refused(&device.duplicate(&x).unwrap_err(), "source", &["never written"]);
         // An update reads what it writes.
-        let rejected = device.blas().axpy(1.0, &fresh, x).unwrap_err();
+        let rejected = buffer(device.blas().axpy(1.0, &fresh, x)).unwrap_err();
         assert_refused(&rejected.error, "y", &["never written"]);
         let spec = Gemm::<f64>::new(2, 2, 2);
         let (x,) = rejected.back.unwrap();
@@ -157,7 +157,7 @@ fn an_operand_of_a_list_is_called_by_its_argument_and_its_place() {
         assert_refused(&device.blas().gemm_batched(spec, &own, &mixed, two()).unwrap_err().error, "b[1]", &names);
         // Behind the operands that are always there, one that is there only on the device.
         let alpha = up(&other, [2.0f64]);
-        let rejected = device.blas().axpy_at(&alpha, &x, up(&device, [0.0f64; 4])).unwrap_err();
+        let rejected = device.blas().axpy(&alpha, &x, up(&device, [0.0f64; 4])).unwrap_err();
         assert_refused(&rejected.error, "alpha", &names);
     }
 }

@@ -6,7 +6,7 @@ mod huge;
 mod settings;
 
 use crate::common;
-use common::{assert_back_at, devices, down, holdings, refused, up};
+use common::{assert_back_at, buffer, devices, down, holdings, refused, up};
 use windlass::blas::{Gemv, LuBatch, Triangular};
 use windlass::blaslt::{Epilogue, Operands};
 use windlass::{Device, Error, Gemm, Matmul, Rejected, Side, Transpose, Uplo};
@@ -40,7 +40,7 @@ fn vectors_of_different_lengths_are_refused() {
         let (x, blas) = (up(&device, [1.0f64; 3]), device.blas());
         let y = || up(&device, [5.0f64; 4]);
         let before = device.stats().dispatches;
-        let error = assert_back(&device, blas.axpy(1.0, &x, y()).unwrap_err(), "axpy", &[5.0; 4]);
+        let error = assert_back(&device, buffer(blas.axpy(1.0, &x, y())).unwrap_err(), "axpy", &[5.0; 4]);
         assert_refused(&error, "x", &["3", "4"]);
         assert_eq!(device.stats().dispatches, before + 2, "only the upload and the download of the output");
         assert_refused(&blas.dot(&x, &y()).unwrap_err(), "x", &["3", "4"]);

@@ -88,7 +88,7 @@ fn a_request_that_is_refused_takes_no_memory_from_others() {
 fn settings_that_work_are_accepted_at_their_least() {
     let device = host(1).slots(1).staging_limit(1).in_flight(InFlight::Wait(1)).memory_limit(8).open().unwrap();
     let x = device.upload([1.0f64]).unwrap().into_output();
-    let x = device.blas().scal(2.0, x).unwrap().into_output();
+    let x = device.blas().scal(2.0, x).unwrap().into_buffer();
     assert_eq!(down(&device, &x), [2.0]);
 }
 

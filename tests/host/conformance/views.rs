@@ -14,7 +14,7 @@ fn a_narrowed_buffer_shows_its_window_and_widens_to_all_of_it() {
         assert_eq!((x.len(), down(&device, &x)), (6, numbers(10)[2..8].to_vec()));
         let x = x.narrow(1..3).unwrap();
         assert_eq!(down(&device, &x), [3.0, 4.0]);
-        let x = device.blas().scal(10.0, x).unwrap().into_output().widen();
+        let x = device.blas().scal(10.0, x).unwrap().into_buffer().widen();
         assert_eq!(down(&device, &x), [0., 1., 2., 30., 40., 5., 6., 7., 8., 9.]);
         let x = x.narrow(4..4).unwrap();
         assert!(x.is_empty() && down(&device, &x).is_empty());
@@ -30,7 +30,7 @@ fn parts_are_written_apart_and_join_to_the_whole() {
             let (left, right) = up(&device, numbers(10)).split_at(mid).unwrap();
             assert_eq!((left.len(), right.len()), (mid, 10 - mid));
             let left = device.fill(left, -1.0).unwrap().into_output();
-            let right = device.blas().scal(2.0, right).unwrap().into_output();
+            let right = device.blas().scal(2.0, right).unwrap().into_buffer();
             let whole = left.join(right).unwrap();
             let want: Vec<f64> = (0..10).map(|i| if i < mid { -1.0 } else { 2.0 * i as f64 }).collect();
             assert_eq!(down(&device, &whole), want, "split at {mid} on {device:?}");
@@ -57,7 +57,7 @@ fn parts_of_parts_join_in_any_order_of_neighbours() {
                 .map(|part| {
                     let values = down(&device, &part);
                     values.iter().for_each(|v| model[*v as usize] = v * 3.0);
-                    (values.first().copied(), device.blas().scal(3.0, part).unwrap().into_output())
+                    (values.first().copied(), device.blas().scal(3.0, part).unwrap().into_buffer())
                 })
                 .filter(|(first, _)| first.is_some())
                 .collect();
@@ -161,12 +161,12 @@ fn an_operation_may_read_one_part_through_the_alias_and_write_another_through_th
             let mut half = whole.narrow(0..4).unwrap();
             let other = alias.narrow(4..8).unwrap();
             for _ in 0..3 {
-                half = device.blas().axpy(1.0, &other, half).unwrap().into_output();
+                half = device.blas().axpy(1.0, &other, half).unwrap().into_buffer();
             }
             // Both written.
             let (half, other) = device.blas().swap(half, other).unwrap().into_output();
             drop(other);
-            down(&device, &half.widen())
+            down(&device, &half.into_buffer().widen())
         });
         assert_eq!(got, [4.0, 5.0, 6.0, 7.0, 12.0, 16.0, 20.0, 24.0], "{shown}");
     }

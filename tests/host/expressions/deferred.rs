@@ -52,7 +52,7 @@ fn views_numbers_and_expressions_stand_on_either_side() {
 #[test]
 fn what_is_used_twice_is_one_node_and_one_operand() {
     for device in devices() {
-        let x = device.full_tensor([5], 1.01f64).unwrap();
+        let x = device.full([5], 1.01f64).unwrap();
         let mut power = &x * 1.0;
         for _ in 0..20 {
             power = &power * &power;
@@ -78,7 +78,7 @@ fn an_expression_is_written_into_a_part_and_has_other_types() {
 #[test]
 fn a_chain_of_any_length_is_built_and_dropped_in_no_time() {
     let device = host(1).open().unwrap();
-    let x = device.full_tensor([3], 1.0f64).unwrap();
+    let x = device.full([3], 1.0f64).unwrap();
     // On either side, so that neither is copied or followed by calls of calls.
     let mut chain = &x + 1.0;
     for k in 0..2000 {

@@ -39,7 +39,7 @@ fn several_outputs_have_their_own_types() {
 fn a_part_of_a_tensor_is_written_and_the_rest_left_alone() {
     for device in devices() {
         let x = device.tensor([2], [1i32, 2]).unwrap();
-        let y = device.full_tensor([4, 4], 9i32).unwrap();
+        let y = device.full([4, 4], 9i32).unwrap();
         let every_second = AxisSlice::from(..).step(-2);
         let part = y.part(|all| all.slice((every_second, 1..3))).unwrap();
         let y = device.map_into(&x, part, |x| x * 10).unwrap().await_result().unwrap();
@@ -60,7 +60,7 @@ fn adam_updates_three_tensors_in_place() {
         let g: Vec<f32> = (0..N).map(|i| (i as f32 * 0.37).sin()).collect();
         let gradient = device.tensor([N], &g).unwrap();
         let mut state = (
-            device.full_tensor([N], 1.0f32).unwrap(),
+            device.full([N], 1.0f32).unwrap(),
             device.zeros_tensor::<f32>([N]).unwrap(),
             device.zeros_tensor::<f32>([N]).unwrap(),
         );
@@ -88,7 +88,7 @@ fn an_update_reads_every_element_before_it_writes_it() {
     for device in devices() {
         // The sum is written first and needed again.
         let (a, b) =
-            (device.tensor([3, 3], [1i64, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap(), device.full_tensor([3], 1i64).unwrap());
+            (device.tensor([3, 3], [1i64, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap(), device.full([3], 1i64).unwrap());
         let row = a.part(|all| all.index(0, 1)).unwrap();
         let (a, b) = device.update((row, b), (), |(a, b), ()| (a + b, a - b)).unwrap().await_result().unwrap();
         assert_eq!((read(&device, &a), read(&device, &b)), (vec![1, 2, 3, 5, 6, 7, 7, 8, 9], vec![3, 4, 5]));
@@ -100,7 +100,7 @@ fn a_kept_formula_takes_other_numbers() {
     for device in devices() {
         let formula = Formula::new(|(x, y): (Symbol<f32>, Symbol<f32>)| (x * 2.0 + y) * constant(10.0)).unwrap();
         assert_eq!(formula.scalars().len(), 1);
-        let (x, y) = (device.tensor([2], [1.0f32, 2.0]).unwrap(), device.full_tensor([1], 1.0f32).unwrap());
+        let (x, y) = (device.tensor([2], [1.0f32, 2.0]).unwrap(), device.full([1], 1.0f32).unwrap());
         let z = device.apply(&formula, (&x, &y)).unwrap().into_output();
         assert_eq!(read(&device, &z), [30.0, 50.0]);
         let other = formula.with_scalars([-1.0]).unwrap();
@@ -172,13 +172,13 @@ fn many_elements_on_many_threads_are_as_few() {
 fn narrow_numbers_are_rounded_once() {
     for device in devices() {
         // 1 + 2^-11 + 2^-11 is 1 if each sum is rounded to f16, and 1 + 2^-10 if only the result is.
-        let e = device.full_tensor([1], f16::from_f32(2f32.powi(-11))).unwrap();
+        let e = device.full([1], f16::from_f32(2f32.powi(-11))).unwrap();
         let whole = device.map(&e, |x| 1.0 + x + x).unwrap().into_output();
         assert_eq!(read(&device, &whole), [f16::from_f32(1.0 + 2f32.powi(-10))]);
         let cast = device.map(&e, |x| (1.0 + x).cast::<f16>() + x).unwrap().into_output();
         assert_eq!(read(&device, &cast), [f16::from_f32(1.0)]);
         // A number beside a half is not rounded to one.
-        let x = device.full_tensor([1], bf16::from_f32(1000.0)).unwrap();
+        let x = device.full([1], bf16::from_f32(1000.0)).unwrap();
         let decayed = device.map(&x, |x| x * 0.999).unwrap().into_output();
         assert_eq!(read(&device, &decayed), [bf16::from_f32(999.0)]);
     }
@@ -188,7 +188,7 @@ fn narrow_numbers_are_rounded_once() {
 fn a_computed_nan_has_one_pattern_and_a_moved_one_its_own() {
     let odd = f32::from_bits(0xffc1_2345);
     for device in devices() {
-        let x = device.full_tensor([1], odd).unwrap();
+        let x = device.full([1], odd).unwrap();
         let made = device.map(&x, |x| (x.gt(0.0).select(1.0, x), x + 0.0, -x, x.cast::<f16>())).unwrap();
         let (moved, sum, turned, half) = made.into_output();
         assert_eq!(read(&device, &moved)[0].to_bits(), odd.to_bits());

@@ -112,9 +112,9 @@ fn what_goes_out_is_freed_by_its_consumer_on_any_thread() {
 #[test]
 fn work_in_flight_is_done_before_a_tensor_is_out() {
     let device = host(2).open().unwrap();
-    let mut x = device.full_tensor([1 << 16], 1.0f32).unwrap().into_buffer();
+    let mut x = device.full([1 << 16], 1.0f32).unwrap().into_buffer();
     for _ in 0..20 {
-        x = device.blas().scal(2.0, x).unwrap().into_output();
+        x = device.blas().scal(2.0, x).unwrap().into_buffer();
     }
     let out = Consumer::new(device.dlpack(Tensor::from(x), DlpackForm::Legacy, Idle).unwrap());
     // SAFETY: the elements are there.

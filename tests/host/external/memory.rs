@@ -36,7 +36,7 @@ fn adopted_memory_is_a_buffer_like_any_other() {
         let used = device.stats().bytes_used;
         let (x, drops) = adopted(&device, 100);
         assert_eq!(device.stats().bytes_used, used, "it counts against no limit");
-        let y = device.blas().axpy(1.0, &x, up(&device, vec![1.0; 100])).unwrap().into_output();
+        let y = device.blas().axpy(1.0, &x, up(&device, vec![1.0; 100])).unwrap().into_buffer();
         assert_eq!(down(&device, &y)[99], 100.0);
         let (left, right) = x.split_at(40).unwrap();
         let left = device.fill(left, -1.0).unwrap().into_output();

@@ -66,7 +66,7 @@ fn extents_that_do_not_fit_are_named_on_both_sides_with_the_axis() {
 fn layouts_that_no_transform_takes_are_refused() {
     for device in devices() {
         let fft = device.fft();
-        let c = |of: &[usize]| device.full_tensor(of, C::new(1.0, 0.0)).unwrap();
+        let c = |of: &[usize]| device.full(of, C::new(1.0, 0.0)).unwrap();
         let x = c(&[4, 4]);
         let says = |error: &windlass::Error, name: &str, says: &str| {
             let (argument, reason) = refused(error);

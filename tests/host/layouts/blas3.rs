@@ -49,6 +49,31 @@ pub(super) const CASES: &[Case] = &[
         refused: &[("a b: column-major strided flipped", COPY)],
     },
     Case {
+        name: "matmul of batches",
+        operands: "a:bmk b:bkn",
+        element: small,
+        call: |device, laid| {
+            let [a, b] = [0, 1].map(|at| laid[at].tensor(device));
+            device.to_vec(&device.matmul(&a, &b)?)
+        },
+        loops: |all| {
+            let [[batch, m, _], [_, _, n]] = [&all[0].extents[..], &all[1].extents[..]].map(|x| [x[0], x[1], x[2]]);
+            each(&[batch, m, n], |at| product(&all[0], &all[1], at))
+        },
+        refused: &[],
+    },
+    Case {
+        name: "matmul of a vector",
+        operands: "a:k b:kn",
+        element: small,
+        call: |device, laid| {
+            let [a, b] = [0, 1].map(|at| laid[at].tensor(device));
+            device.to_vec(&device.matmul(&a, &b)?)
+        },
+        loops: |all| each(&[all[1].extents[1]], |at| (0..all[0].extents[0]).map(|l| all[0].at(&[l]) * all[1].at(&[l, at[0]])).sum()),
+        refused: &[],
+    },
+    Case {
         name: "matmul_tensor",
         operands: "a:mk b:kn -> d:mn",
         element: small,

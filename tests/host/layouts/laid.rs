@@ -148,14 +148,6 @@ impl Laid {
         Ok(self.buffer(device).narrow(self.span())?.into_strided(n, inc))
     }
 
-    /// For the calls for which a negative increment is an empty vector.
-    pub(super) fn forwards(&self) -> Result<()> {
-        match self.increment()? {
-            (_, inc) if inc < 0 => Err(Error::unsupported(super::NO_INCREMENT)),
-            _ => Ok(()),
-        }
-    }
-
     /// Order and leading dimension of a matrix; if both orders are possible, `wanted`.
     pub(super) fn matrix(&self, wanted: Order) -> Result<(Order, usize)> {
         let ([rows, cols], [down, right]) = (self.layout.shape(), self.layout.strides()) else {

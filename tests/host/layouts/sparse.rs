@@ -154,7 +154,7 @@ pub(super) const CASES: &[Case] = &[
         element: small,
         call: |device, laid| {
             let pattern = made(device, 1, laid[0].layout.len(), |_, _| Some(1.0))?;
-            let (a, b) = (device.full_tensor([1, 2], 1.0)?, device.full_tensor([2, pattern.cols()], 3.0)?);
+            let (a, b) = (device.full([1, 2], 1.0)?, device.full([2, pattern.cols()], 3.0)?);
             let spec = Sddmm::new().beta(2.0);
             let values = device.sparse().sddmm(spec, &pattern, &a, &b, laid[0].tensor(device))?.into_output();
             device.to_vec(values.buffer())
@@ -215,7 +215,7 @@ pub(super) const CASES: &[Case] = &[
         element: small,
         call: |device, laid| {
             let [lower, upper, b] = [0, 1, 2].map(|at| laid[at].tensor(device));
-            let d = device.full_tensor([b.len()], 20.0)?;
+            let d = device.full([b.len()], 20.0)?;
             let x = device.sparse().gtsv(&lower, &d, &upper, b)?.into_output();
             device.to_vec(x.buffer())
         },
@@ -228,7 +228,7 @@ pub(super) const CASES: &[Case] = &[
         element: small,
         call: |device, laid| {
             let b = laid[0].tensor(device);
-            let diagonal = |x: f64| device.full_tensor([b.shape()[0]], x);
+            let diagonal = |x: f64| device.full([b.shape()[0]], x);
             let (lower, d, upper) = (diagonal(1.0)?, diagonal(20.0)?, diagonal(-2.0)?);
             let x = device.sparse().gtsv(&lower, &d, &upper, b)?.into_output();
             device.to_vec(x.buffer())
@@ -343,7 +343,7 @@ pub(super) const CASES: &[Case] = &[
         element: small,
         call: |device, laid| {
             let x = vector(device, laid[0].layout.len())?;
-            let values = device.full_tensor([x.nnz()], 4.0)?;
+            let values = device.full([x.nnz()], 4.0)?;
             let (_, y) = device.sparse().rot(0.0, 1.0, &x, values, laid[0].tensor(device))?.into_output();
             device.to_vec(y.buffer())
         },

@@ -39,7 +39,7 @@ fn a_busy_bound_refuses_gives_the_buffer_back_and_admits_again_when_something_is
     gate.open();
     drop(held.await_result().unwrap());
     drop(next.await_result().unwrap());
-    let x = device.blas().scal(2.0, x).unwrap().await_result().unwrap();
+    let x = device.blas().scal(2.0, x).unwrap().await_result().unwrap().into_buffer();
     assert_eq!(down(&device, &x), [0.0; 3]);
 }
 

@@ -156,7 +156,7 @@ fn a_hundred_thousand_dispatches_are_submitted_before_the_first_is_awaited() {
             }
             let mut y = up(&device, [0.0f64, 0.0]);
             for _ in 0..50_000 {
-                y = device.blas().axpy(1.0, &x, y).unwrap().into_output();
+                y = device.blas().axpy(1.0, &x, y).unwrap().into_buffer();
             }
             assert_eq!(device.stats().dispatches - before, 100_002);
             assert_eq!(down(&device, &y), [50_000.0, 100_000.0]);

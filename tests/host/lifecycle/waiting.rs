@@ -16,10 +16,10 @@ const POLICIES: [Wait; 5] = [Wait::Adaptive, Wait::Spin, Wait::Yield, Wait::Bloc
 fn await_each(device: &Device) {
     let x = busy(device, up(device, [3.0f64, 4.0]), 2);
     assert_eq!(device.blas().nrm2(&x).unwrap().await_result().unwrap(), 5.0);
-    let x = device.blas().scal(2.0, busy(device, x, 2)).unwrap().await_result().unwrap();
+    let x = device.blas().scal(2.0, busy(device, x, 2)).unwrap().await_result().unwrap().into_buffer();
     let (buffers, verdict) = device.blas().scal(2.0, busy(device, x, 2)).unwrap().into_parts();
     verdict.await_result().unwrap();
-    assert_eq!(device.download(&busy(device, buffers.0, 2)).unwrap().await_result().unwrap(), [12.0, 16.0]);
+    assert_eq!(device.download(&busy(device, buffers.0.into_buffer(), 2)).unwrap().await_result().unwrap(), [12.0, 16.0]);
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn mask<T: DnnElement>(n: &Node<'_>, keys: usize) -> windlass::Result<Option<Ten
     let added: TensorRef<'_, T> = added[0].view().downcast().unwrap();
     let mut widths = vec![(0, 0); added.rank()];
     widths[added.rank() - 1].1 = keys - added.shape()[added.rank() - 1];
-    let lowest = n.device.full_tensor([1], f64::NEG_INFINITY)?;
+    let lowest = n.device.full([1], f64::NEG_INFINITY)?;
     let lowest = n.formula(&[AnyTensor::from(lowest).view()], |x| x[0].cast(T::DTYPE))?;
     let lowest: TensorRef<'_, T> = lowest[0].view().downcast().unwrap();
     let lowest = n.device.item(&lowest)?;

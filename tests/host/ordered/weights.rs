@@ -52,7 +52,7 @@ pub(crate) fn weights_are_added_in_their_order(devices: &[Device]) {
             let got = device.bincount_weighted(&numbers, 6, &weights).unwrap().await_result().unwrap();
             assert_eq!(bits(&read(device, &got)), bits(&wanted));
             // Weights of one are counts.
-            let ones = device.full_tensor([n], 1i64).unwrap();
+            let ones = device.full([n], 1i64).unwrap();
             if n > 0 {
                 let (counts, _) = device.histogram(&x, 7, Some([-3.0, 4.0])).unwrap();
                 let (sums, _) = device.histogram_weighted(&x, 7, Some([-3.0, 4.0]), &ones).unwrap();

@@ -13,7 +13,7 @@ fn failing_at(n: u64) -> Vec<Device> {
 /// A buffer of ones whose update (operation 1 of the device) failed: what it should hold is -1, what it holds is not.
 fn failed(device: &Device) -> DeviceBuffer<f64> {
     let x = up(device, [1.0f64; 4]);
-    device.blas().scal(-1.0, x).unwrap().into_output()
+    device.blas().scal(-1.0, x).unwrap().into_buffer()
 }
 
 #[track_caller]
@@ -42,7 +42,7 @@ fn what_follows_from_a_failure_tells_the_first_one() {
     for device in failing_at(1) {
         let x = failed(&device);
         let y = device.copy(&x, up(&device, [5.0; 4])).unwrap().into_output();
-        let z = device.blas().axpy(1.0, &y, up(&device, [5.0; 4])).unwrap().into_output();
+        let z = device.blas().axpy(1.0, &y, up(&device, [5.0; 4])).unwrap().into_buffer();
         let error = device.blas().nrm2(&z).unwrap().await_result().unwrap_err();
         assert_eq!(error.site().and_then(windlass::Site::op), Some("nrm2"));
         let first = error.first_failure().expect("the first failure");
@@ -59,7 +59,7 @@ fn a_failure_flows_to_whatever_reads_the_result_however_far() {
         let x = failed(&device);
         assert_upstream(device.blas().dot(&x, &x).unwrap().await_result());
         let y = device.copy(&x, up(&device, [5.0; 4])).unwrap().into_output();
-        let z = device.blas().axpy(1.0, &y, up(&device, [5.0; 4])).unwrap().into_output();
+        let z = device.blas().axpy(1.0, &y, up(&device, [5.0; 4])).unwrap().into_buffer();
         assert_upstream(device.download(&z).unwrap().await_result());
         let x = device.blas().scal(2.0, x).unwrap(); // an update reads
         let (error, back) = match x.await_result() {
@@ -79,7 +79,7 @@ fn a_failure_flows_on_whether_the_failed_work_is_done_or_in_flight() {
     let x = up(&device, [1.0f64]);
     let gate = Gate::default();
     let x = gate.hold(&device, x).into_output();
-    let x = device.blas().scal(2.0, x).unwrap().into_output();
+    let x = device.blas().scal(2.0, x).unwrap().into_buffer();
     let early = device.download(&x).unwrap(); // before the failure
     gate.open();
     device.synchronize(std::time::Duration::from_secs(60)).unwrap();
@@ -93,8 +93,8 @@ fn a_failed_reader_does_not_taint_the_writer_after_it() {
     // 0 and 1 upload; 2 reads x and fails; 3 writes x.
     for device in failing_at(2) {
         let (x, y) = (up(&device, [1.0f64; 4]), up(&device, [1.0f64; 4]));
-        let y = device.blas().axpy(1.0, &x, y).unwrap().into_output();
-        let x = device.blas().scal(3.0, x).unwrap().await_result().expect("it only had to wait for the reader");
+        let y = device.blas().axpy(1.0, &x, y).unwrap().into_buffer();
+        let x = device.blas().scal(3.0, x).unwrap().await_result().expect("it only had to wait for the reader").into_buffer();
         assert_eq!(down(&device, &x), [3.0; 4]);
         assert_upstream(device.download(&y).unwrap().await_result());
     }
@@ -150,7 +150,7 @@ fn joined(device: &Device, left_fails: bool) -> DeviceBuffer<f64> {
     let (mut left, mut right) = up(device, [1.0f64; 4]).split_at(2).unwrap();
     let part = if left_fails { &mut left } else { &mut right };
     let taken = std::mem::replace(part, device.uninit(0).unwrap());
-    *part = device.blas().scal(-1.0, taken).unwrap().into_output();
+    *part = device.blas().scal(-1.0, taken).unwrap().into_buffer();
     device.synchronize(std::time::Duration::from_secs(60)).unwrap();
     left.join(right).unwrap()
 }

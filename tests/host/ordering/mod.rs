@@ -17,8 +17,8 @@ fn a_chain_of_updates_runs_in_program_order_with_no_wait_on_the_host() {
             let mut want = 0.0;
             for i in 0..2000u32 {
                 // Neither of the two commutes with the other.
-                x = blas.axpy(f64::from(i % 5), &one, x).unwrap().into_output();
-                x = blas.scal(if i % 2 == 0 { 2.0 } else { 0.5 }, x).unwrap().into_output();
+                x = blas.axpy(f64::from(i % 5), &one, x).unwrap().into_buffer();
+                x = blas.scal(if i % 2 == 0 { 2.0 } else { 0.5 }, x).unwrap().into_buffer();
                 want = (want + f64::from(i % 5)) * if i % 2 == 0 { 2.0 } else { 0.5 };
             }
             assert_eq!(down(&device, &x), [want], "{device:?}");
@@ -34,7 +34,7 @@ fn a_chain_is_submitted_while_its_first_link_is_held() {
         let (gate, one) = (Gate::default(), up(&device, [1.0f64]));
         let x = gate.hold(&device, up(&device, [0.0f64])).into_output();
         gate.await_arrivals(1);
-        let x = (0..500).fold(x, |x, _| device.blas().axpy(1.0, &one, x).unwrap().into_output());
+        let x = (0..500).fold(x, |x, _| device.blas().axpy(1.0, &one, x).unwrap().into_buffer());
         let sum = device.download(&x).unwrap();
         assert!(!sum.is_ready());
         gate.open();
@@ -60,8 +60,8 @@ fn work_on_an_unrelated_buffer_is_done_while_other_work_is_held() {
 /// `2 x + y` into a buffer that slow work is still busy with: it begins late, with `x` and `y` as they are now.
 fn late_reader(device: &Device, x: &GpuRef<f64>, y: &GpuRef<f64>) -> DeviceBuffer<f64> {
     let own = busy(device, device.zeros(x.len()).unwrap(), 1);
-    let own = device.blas().axpy(2.0, x, own).unwrap().into_output();
-    device.blas().axpy(1.0, y, own).unwrap().into_output()
+    let own = device.blas().axpy(2.0, x, own).unwrap().into_buffer();
+    device.blas().axpy(1.0, y, own).unwrap().into_buffer()
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn parts_of_one_buffer_are_worked_on_at_the_same_time() {
                 assert!(device.synchronize(common::LONG).is_ok());
                 let left = busy(&device, left, ms);
                 let slow = device.download(&left).unwrap();
-                let right = device.blas().scal(3.0, right).unwrap().await_result().unwrap();
+                let right = device.blas().scal(3.0, right).unwrap().await_result().unwrap().into_buffer();
                 let lasts = !slow.is_ready();
                 // Joined, what follows waits for both.
                 assert_eq!(down(&device, &left.join(right).unwrap()), [1., 1., 1., 1., 3., 3., 3., 3.]);
@@ -172,7 +172,7 @@ fn parts_start_from_what_was_in_flight_on_the_whole() {
         within(60, move || {
             for _ in 0..20 {
                 let whole = busy(&device, up(&device, vec![1.0f64; 16]), 1);
-                let whole = device.blas().scal(5.0, whole).unwrap().into_output();
+                let whole = device.blas().scal(5.0, whole).unwrap().into_buffer();
                 let own = busy(&device, device.zeros(16).unwrap(), 2);
                 let reader = device.copy(&whole, own).unwrap().into_output();
                 let (left, right) = whole.split_at(8).unwrap();

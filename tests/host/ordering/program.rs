@@ -2,7 +2,7 @@
 //!
 //! All values are integers in f64, small enough for every sum to be exact, so both must agree bit for bit.
 
-use crate::common::{Rng, assert_same_bits, devices, seeds, up, within};
+use crate::common::{Rng, assert_same_bits, buffer, devices, seeds, up, within};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use windlass::{Device, DeviceBuffer, Gemm, GpuRef};
 
@@ -110,7 +110,7 @@ impl Program<'_> {
             }
             3 => {
                 model.iter_mut().zip(x_model).for_each(|(c, x)| *c += scalar * x);
-                blas.axpy(scalar, x, c)
+                buffer(blas.axpy(scalar, x, c))
             }
             4 if small => {
                 multiply(x_model, y_model, scalar, &mut model);
@@ -124,10 +124,10 @@ impl Program<'_> {
                 // Two parts written apart.
                 let (left, right) = c.split_at(part).unwrap();
                 let right = device.fill(right, scalar).unwrap().into_output();
-                let left = blas.scal(-1.0, left).unwrap().into_output();
+                let left = blas.scal(-1.0, left).unwrap().into_buffer();
                 model[..part].iter_mut().for_each(|x| *x = -*x);
                 model[part..].fill(scalar);
-                blas.scal(1.0, left.join(right).unwrap())
+                buffer(blas.scal(1.0, left.join(right).unwrap()))
             }
             7 => {
                 let c = c.narrow(0..part).unwrap();
@@ -137,11 +137,11 @@ impl Program<'_> {
             8 if small => {
                 let dot: f64 = x_model.iter().zip(y_model).map(|(x, y)| x * y).sum();
                 assert_eq!(blas.dot(x, y).unwrap().await_result().unwrap(), dot);
-                blas.scal(1.0, c)
+                buffer(blas.scal(1.0, c))
             }
             _ => {
                 model.iter_mut().for_each(|x| *x *= scalar);
-                blas.scal(scalar, c)
+                buffer(blas.scal(scalar, c))
             }
         };
         let pending = pending.unwrap();
@@ -189,8 +189,8 @@ impl Program<'_> {
         self.parts.there.send((right, model.split_off(at))).unwrap();
         let (theirs, mut their_model) = self.parts.here.recv().unwrap();
         let copy = self.device.duplicate(&theirs).unwrap().into_output();
-        let theirs = self.device.blas().scal(scalar, theirs).unwrap().into_output();
-        let theirs = self.device.blas().axpy(1.0, &copy, theirs).unwrap().into_output();
+        let theirs = self.device.blas().scal(scalar, theirs).unwrap().into_buffer();
+        let theirs = self.device.blas().axpy(1.0, &copy, theirs).unwrap().into_buffer();
         their_model.iter_mut().for_each(|x| *x += scalar * *x);
         let left = self.device.fill(left, scalar).unwrap().into_output();
         model.fill(scalar);

@@ -48,12 +48,12 @@ fn vectors_and_matrices() {
             alike(&device, "level 1", a.clone(), y.clone(), |d, a, y| {
                 let blas = d.blas();
                 let x = a.slice(0..n)?;
-                let y = blas.axpy(0.5, &x, y)?.await_result()?;
+                let y = blas.axpy(0.5, &x, y)?.await_result()?.into_buffer();
                 let z = d.duplicate(&y)?.into_output();
                 let (y, z) = blas.swap(y, z)?.await_result()?;
-                let y = blas.scal(1.25, y)?.into_output();
+                let y = blas.scal(1.25, y)?.into_buffer();
                 let (y, _z) = blas.rot(0.6, 0.8, y, z)?.await_result()?;
-                Ok(y)
+                Ok(y.into_buffer())
             });
             alike(&device, "level 2", a.clone(), y.clone(), |d, a, y| {
                 let t = d.blas().gemv(Gemv::new(n, n).alpha(0.1), a, &y, d.zeros(n)?)?.into_output();
@@ -120,7 +120,7 @@ fn transforms_sparse_products_and_random_numbers() {
         });
         alike(&device, "random numbers", a.clone(), vec![0f64; n], |d, _, y| {
             let noise = d.rng(7).fill_from(0, Normal::standard(), d.uninit::<f64>(n)?)?.into_buffer();
-            Ok(d.blas().axpy(2.0, &noise, y)?.into_output())
+            Ok(d.blas().axpy(2.0, &noise, y)?.into_buffer())
         });
         let offsets: Vec<i32> = (0..=n as i32).collect();
         let indices: Vec<i32> = (0..n as i32).rev().collect();
@@ -165,11 +165,11 @@ fn operations_of_the_users_own_in_branches() {
                 let mut x = d.dispatch(Square, (a.as_in(),), (d.uninit(n)?,))?.into_output();
                 for _ in 0..5 {
                     x = d.dispatch(Square, (x.as_in(),), (d.uninit(n)?,))?.into_output();
-                    x = d.blas().scal(0.25, x)?.into_output();
+                    x = d.blas().scal(0.25, x)?.into_buffer();
                 }
                 all.push(x);
             }
-            all.iter().try_fold(y, |y, x| Ok(d.blas().axpy(1.0, x, y)?.into_output()))
+            all.iter().try_fold(y, |y, x| Ok(d.blas().axpy(1.0, x, y)?.into_buffer()))
         });
     }
 }
@@ -180,7 +180,7 @@ fn answers_come_with_each_replay() {
         let (program, (norm, place)) = device
             .record(|r| {
                 let x = r.input::<f64>(2)?;
-                let y = r.blas().scal(2.0, r.duplicate(&x)?.into_output())?.into_output();
+                let y = r.blas().scal(2.0, r.duplicate(&x)?.into_output())?.into_buffer();
                 Ok((r.later(r.blas().nrm2(&y)?)?, r.later(r.blas().iamax(&y)?)?))
             })
             .unwrap();
@@ -208,7 +208,7 @@ fn what_was_captured_is_read_as_it_is_at_each_replay() {
             })
             .unwrap();
         for factor in [1.0, 10.0] {
-            w = device.blas().scal(factor, w).unwrap().into_output();
+            w = device.blas().scal(factor, w).unwrap().into_buffer();
             let done = program.replay((), (device.uninit::<f64>(2).unwrap(),)).unwrap().await_result().unwrap();
             assert_eq!(down(&device, &done.buffers.0), [2.0 * factor, 3.0 * factor]);
         }

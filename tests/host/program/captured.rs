@@ -41,8 +41,8 @@ fn a_part_of_what_is_read_is_refused_by_bind_and_by_two_independent_steps_as_wel
         let (mut program, ()) = device
             .record(|r| {
                 let (y, z) = (r.operand::<f64>(4)?, r.operand::<f64>(4)?);
-                r.blas().axpy(1.0, x.slice(..4)?, y)?.into_output();
-                r.blas().scal(2.0, z)?.into_output();
+                r.blas().axpy(1.0, x.slice(..4)?, y)?.into_buffer();
+                r.blas().scal(2.0, z)?.into_buffer();
                 Ok(())
             })
             .unwrap();
@@ -98,7 +98,7 @@ fn a_replay_waits_for_a_writer_of_a_part_and_a_writer_for_the_replay() {
             let y = r.operand::<f64>(3)?;
             // It holds the replay up after the replay has begun.
             let y = late.hold(r, y).into_output();
-            r.blas().axpy(1.0, &x, y)?.into_output();
+            r.blas().axpy(1.0, &x, y)?.into_buffer();
             Ok(())
         })
         .unwrap();

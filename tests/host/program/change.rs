@@ -9,8 +9,8 @@ use windlass::{Device, DeviceBuffer, Error, Program};
 fn twice(device: &Device) -> (Program, DeviceBuffer<f64>) {
     let recorded = device.record(|r| {
         let x = r.operand::<f64>(2)?;
-        let x = r.labelled("three").blas().scal(3.0, x)?.into_output();
-        Ok(r.labelled("two").blas().scal(2.0, x)?.into_output())
+        let x = r.labelled("three").blas().scal(3.0, x)?.into_buffer();
+        Ok(r.labelled("two").blas().scal(2.0, x)?.into_buffer())
     });
     recorded.unwrap()
 }
@@ -27,7 +27,7 @@ fn a_step_gets_another_scalar_and_replays_before_that_have_the_old_one() {
         assert_eq!((program.step("three"), program.step("two"), program.step("four")), (Some(0), Some(1), None));
         let before = program.replay((), (up(&device, vec![1.0, 1.0]),)).unwrap();
         for factor in [0.5, 7.0, 1.0] {
-            x = program.set(1, |r| Ok(r.blas().scal(factor, x)?.into_output())).unwrap();
+            x = program.set(1, |r| Ok(r.blas().scal(factor, x)?.into_buffer())).unwrap();
             for _ in 0..3 {
                 assert_eq!(replay(&device, &program), [3.0 * factor, -3.0 * factor]);
             }
@@ -52,12 +52,12 @@ fn what_is_no_other_scalar_is_refused_and_the_program_is_as_it_was() {
                     let error = program.set(step, |r| Ok(body(r, x))).unwrap_err();
                     refusals.push(refused(&error));
                 };
-            attempt(2, &|r, x| r.blas().scal(1.0, x).unwrap().into_output());
+            attempt(2, &|r, x| r.blas().scal(1.0, x).unwrap().into_buffer());
             attempt(0, &|r, x| r.fill(x, 1.0).unwrap().into_output());
-            attempt(0, &|r, x| r.blas().scal(1.0, x.narrow(0..1).unwrap()).unwrap().into_output());
+            attempt(0, &|r, x| r.blas().scal(1.0, x.narrow(0..1).unwrap()).unwrap().into_buffer());
             attempt(0, &|r, x| {
-                let x = r.blas().scal(1.0, x).unwrap().into_output();
-                r.blas().scal(1.0, x).unwrap().into_output()
+                let x = r.blas().scal(1.0, x).unwrap().into_buffer();
+                r.blas().scal(1.0, x).unwrap().into_buffer()
             });
             attempt(0, &|_, x| x);
             attempt(0, &|r, x| r.copy(&other, x).unwrap().into_output());
@@ -269,7 +269,7 @@ fn the_step_that_fails_is_found() {
     let (mut program, ()) = device
         .record(|r| {
             let x = r.fill(r.output::<f64>(2)?, 1.0)?.into_output();
-            let x = r.blas().scal(2.0, x)?.into_output();
+            let x = r.blas().scal(2.0, x)?.into_buffer();
             let broken = crate::common::Map::new(|_: &mut [f64]| Err(Error::invalid("x", "broken on purpose")));
             let x = r.labelled("the culprit").dispatch(broken, (), (x,))?.into_output();
             r.blas().scal(2.0, x).map(drop).map_err(Into::into)

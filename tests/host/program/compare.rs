@@ -40,7 +40,7 @@ fn the_same_program_on_two_devices_is_the_same_after_each_step() {
             .record(|r| {
                 let (a, x) = (r.input::<f64>(4)?, r.operand::<f64>(2)?);
                 let t = r.blas().gemv(Gemv::new(2, 2), &a, &captured, r.uninit(2)?)?.into_output();
-                let x = r.blas().axpy(1.0, &t, x)?.into_output();
+                let x = r.blas().axpy(1.0, &t, x)?.into_buffer();
                 let norm = r.later(r.blas().nrm2(&x)?)?;
                 r.copy(&t, r.output::<f64>(2)?)?.into_output();
                 Ok(norm)
@@ -63,7 +63,7 @@ fn the_first_step_that_differs_is_named_with_how_far_and_where() {
     let device = Device::host().unwrap();
     let (mut program, ()) = device
         .record(|r| {
-            let x = r.blas().scal(2.0, r.operand::<f64>(3)?)?.into_output();
+            let x = r.blas().scal(2.0, r.operand::<f64>(3)?)?.into_buffer();
             let x = r.labelled("the culprit").dispatch(Unsteady, (), (x,))?.into_output();
             r.blas().scal(2.0, x).map(drop).map_err(Into::into)
         })

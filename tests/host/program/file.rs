@@ -176,7 +176,7 @@ fn what_no_file_can_hold_is_named() {
         let file = File::new();
         let (program, ()) = device
             .record(|r| {
-                let x = r.blas().scal(2.0, r.operand::<f64>(4)?)?.into_output();
+                let x = r.blas().scal(2.0, r.operand::<f64>(4)?)?.into_buffer();
                 r.dispatch(
                     Map::new(|x: &mut [f64]| {
                         x.iter_mut().for_each(|x| *x += 1.0);

@@ -11,8 +11,8 @@ fn step(device: &Device, n: usize) -> Program {
         .record(|r| {
             let (a, y) = (r.input::<f64>(n)?, r.operand::<f64>(n)?);
             let t = r.copy(&y, r.uninit(n)?)?.into_output();
-            let t = r.blas().axpy(1.0, &a, t)?.into_output();
-            r.blas().axpy(1.0, &t, y)?.into_output();
+            let t = r.blas().axpy(1.0, &a, t)?.into_buffer();
+            r.blas().axpy(1.0, &t, y)?.into_buffer();
             Ok(())
         })
         .unwrap();
@@ -33,7 +33,7 @@ fn a_replay_follows_what_was_before_it_and_is_followed() {
         let before = device.stats().dispatches;
         for _ in 0..10 {
             y = replay(&program, &a, y);
-            y = device.blas().scal(0.5, y).unwrap().into_output();
+            y = device.blas().scal(0.5, y).unwrap().into_buffer();
         }
         assert_eq!(device.stats().dispatches - before, 20, "a replay is one dispatch");
         // y -> (2 y + 1) / 2

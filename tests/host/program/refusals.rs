@@ -98,7 +98,7 @@ fn buffers_of_a_recording_and_of_the_device_do_not_mix_by_mistake() {
             .record(|r| {
                 let (x, y) = (r.input::<f64>(2)?, r.operand::<f64>(2)?);
                 // The device itself records what it is given of a recording.
-                let y = device.blas().axpy(1.0, &x, y)?.into_output();
+                let y = device.blas().axpy(1.0, &x, y)?.into_buffer();
                 let back = r.blas().axpy(1.0, &x, up(&device, vec![0.0; 2])).unwrap_err();
                 assert!(refused(&back.error).1.contains("Recorder::operand"));
                 assert_eq!(down(&device, &back.back.unwrap().0), [0.0; 2]);

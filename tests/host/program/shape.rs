@@ -27,7 +27,7 @@ fn temporaries_of_a_chain_share_memory_and_branches_do_not() {
             let (x, mut y) = (r.input::<f64>(N)?, r.operand::<f64>(N)?);
             let all: Result<Vec<_>> = (0..4).map(|_| Ok(r.copy(&x, r.uninit(N)?)?.into_output())).collect();
             for one in &all? {
-                y = r.blas().axpy(1.0, one, y)?.into_output();
+                y = r.blas().axpy(1.0, one, y)?.into_buffer();
             }
             Ok(())
         });
@@ -78,22 +78,22 @@ fn call(d: &Device, pool: &mut Vec<DeviceBuffer<f64>>, rng: &mut Rng) -> Result<
     let take = |pool: &mut Vec<DeviceBuffer<f64>>, rng: &mut Rng| pool.swap_remove(rng.below(pool.len()));
     let x = take(pool, rng);
     let made = match rng.below(7) {
-        0 => d.blas().scal(0.75, take(pool, rng))?.into_output(),
-        1 => d.blas().axpy(0.5, &x, take(pool, rng))?.into_output(),
+        0 => d.blas().scal(0.75, take(pool, rng))?.into_buffer(),
+        1 => d.blas().axpy(0.5, &x, take(pool, rng))?.into_buffer(),
         2 => d.copy(&x, take(pool, rng))?.into_output(),
         3 => d.copy(&x, d.uninit(x.len())?)?.into_output(),
         4 => d.fill(d.uninit(x.len())?, 0.125)?.into_output(),
         5 => {
             let mid = rng.below(x.len());
             let (head, tail) = d.duplicate(&x)?.into_output().split_at(mid)?;
-            let head = d.blas().scal(2.0, head)?.into_output();
+            let head = d.blas().scal(2.0, head)?.into_buffer();
             let tail = d.fill(tail, 1.0)?.into_output();
             head.join(tail)?
         }
         _ => {
             let (y, z) = d.blas().swap(take(pool, rng), d.duplicate(&x)?.into_output())?.into_output();
-            pool.push(z);
-            y
+            pool.push(z.into_buffer());
+            y.into_buffer()
         }
     };
     pool.extend([x, made]);
@@ -122,7 +122,7 @@ fn random_programs_are_what_the_same_calls_are() {
                 }
                 drop(operands);
                 for (x, out) in pool.iter().zip(outs) {
-                    d.blas().axpy(1.0, x, out)?.into_output();
+                    d.blas().axpy(1.0, x, out)?.into_buffer();
                 }
                 Ok(())
             };

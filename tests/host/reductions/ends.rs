@@ -205,7 +205,7 @@ pub(crate) fn counts(devices: &[Device]) {
         );
         for bins in [0, 1, 4] {
             for x in [vec![-1i64], vec![2, 0, i64::MIN, 1]] {
-                let weights = device.full_tensor([x.len()], 1.0f32).unwrap();
+                let weights = device.full([x.len()], 1.0f32).unwrap();
                 let x = device.tensor([x.len()], x).unwrap();
                 says(device.bincount(&x, bins).unwrap().await_result().unwrap_err().into(), "x", "negative");
                 let sums = device.bincount_weighted(&x, bins, &weights).unwrap();

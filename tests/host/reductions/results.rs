@@ -72,15 +72,15 @@ fn zeros_keep_their_sign_and_norms_their_range() {
 #[test]
 fn formulas_are_fused_before_and_after() {
     for device in devices() {
-        let (x, y) = (device.full_tensor([4, 300], 2.0f32).unwrap(), device.full_tensor([300], 0.5f32).unwrap());
+        let (x, y) = (device.full([4, 300], 2.0f32).unwrap(), device.full([300], 0.5f32).unwrap());
         let formula = device.reduce_then((&x, &y), Keep(-1), |(x, y)| x * y + 1.0, Mean, |m| m * 10.0 + 1.0).unwrap();
         let result = formula.await_result().unwrap();
         assert_eq!(result.shape(), [4, 1]);
-        assert!(device.allclose(&result, &device.full_tensor([4, 1], 21.0f32).unwrap(), 0.0, 0.0).unwrap());
+        assert!(device.allclose(&result, &device.full([4, 1], 21.0f32).unwrap(), 0.0, 0.0).unwrap());
         let chain = ((&x * &y) + 1.0).reduce(&device, Keep(-1), Mean).unwrap().await_result().unwrap();
-        assert!(device.allclose(&chain, &device.full_tensor([4, 1], 2.0f32).unwrap(), 0.0, 0.0).unwrap());
+        assert!(device.allclose(&chain, &device.full([4, 1], 2.0f32).unwrap(), 0.0, 0.0).unwrap());
         // A formula may take the place of its elements.
-        let x = device.full_tensor([5, 7], 1.0f64).unwrap();
+        let x = device.full([5, 7], 1.0f64).unwrap();
         let places = device
             .reduce(&x, 0, |x| x * (position(0) * extent(1) + position(1)).cast::<f64>(), Sum)
             .unwrap()
@@ -88,7 +88,7 @@ fn formulas_are_fused_before_and_after() {
             .unwrap();
         let wanted: Vec<f64> = (0..7).map(|column| f64::from(70 + 5 * column)).collect();
         assert_eq!(device.download(&places).unwrap().await_result().unwrap(), wanted);
-        let half = device.full_tensor([1000], windlass::f16::from_f32(100.0)).unwrap();
+        let half = device.full([1000], windlass::f16::from_f32(100.0)).unwrap();
         let sum = device.reduce(&half, All, |x| x.cast::<f32>(), Sum).unwrap().into_output();
         assert_eq!(device.item(&sum).unwrap(), 100_000.0);
     }

@@ -80,7 +80,7 @@ fn parameters_are_broadcast_and_may_be_any_view() {
         let other = device.tensor([2], [0.5; 2]).unwrap();
         assert!(device.rng(5).binomial_each(device.tensor([3], [1; 3]).unwrap().view(), &other).is_err());
         for extents in [vec![0], vec![2, 0], vec![]] {
-            let lambda = device.full_tensor(&extents, 4.0f64).unwrap();
+            let lambda = device.full(&extents, 4.0f64).unwrap();
             assert_eq!(device.rng(5).poisson_each(&lambda).unwrap().await_result().unwrap().shape(), extents);
         }
     }
@@ -99,7 +99,7 @@ fn the_first_parameter_without_a_distribution_is_named() {
         }
         for wrong in [-1e-9, f64::NAN, 1.000_001] {
             let p = device.tensor([3], [0.5, 1.0, wrong]).unwrap();
-            let trials = device.full_tensor([3], 4u32).unwrap();
+            let trials = device.full([3], 4u32).unwrap();
             let Err(error) = device.rng(1).binomial_each(&trials, &p).unwrap().await_result() else {
                 panic!("{wrong}")
             };

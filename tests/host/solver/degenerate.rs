@@ -349,7 +349,7 @@ fn lstsq_is_numpys() {
     for device in devices() {
         let solver = device.solver();
         // numpy.linalg.lstsq(ones((5, 2)), [1, 2, 3, 4, 5]): x = [1.5, 1.5], rank 1, s = [sqrt(10), ~0].
-        let ones = device.full_tensor([5, 2], 1.0f64).unwrap();
+        let ones = device.full([5, 2], 1.0f64).unwrap();
         let b = up(&device, [1.0f64, 2.0, 3.0, 4.0, 5.0]);
         let answer = solver.lstsq(None, &ones, &b).unwrap().await_result().unwrap();
         assert_eq!((answer.x.shape(), answer.residuals.rank(), answer.ranks.rank()), (&[2][..], 0, 0));
@@ -374,7 +374,7 @@ fn lstsq_is_numpys() {
             assert_eq!(refused(&rejected.error).0, "rcond");
             assert!(rejected.back.is_some());
         }
-        let nan = device.full_tensor([5, 2], f64::NAN).unwrap();
+        let nan = device.full([5, 2], f64::NAN).unwrap();
         if crate::common::is_host(&device) {
             let failed = solver.lstsq(None, nan, &b).unwrap().await_result().unwrap_err();
             assert!(matches!(failed.error, Error::NotConverged { .. }) && failed.back.is_some(), "{failed}");

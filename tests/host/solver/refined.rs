@@ -126,7 +126,7 @@ fn lower_precisions_refine_as_well_or_are_refused_with_a_reason() {
 fn what_cannot_be_refined_is_refused() {
     for device in devices() {
         let solver = device.solver();
-        let x = |extents: &[usize]| device.full_tensor(extents, 1.0f64).unwrap();
+        let x = |extents: &[usize]| device.full(extents, 1.0f64).unwrap();
         let says =
             |a: &[usize], b: &[usize]| solver.solve_refined(Lowest::Single, &x(a), &x(b)).unwrap_err().to_string();
         assert!(says(&[2, 3], &[2, 1]).contains("at least as many rows as columns"));

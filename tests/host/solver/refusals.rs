@@ -17,7 +17,7 @@ fn refused<O, B>(answer: Result<O, Rejected<B>>) -> (String, String) {
 }
 
 fn ones(device: &Device, extents: &[usize]) -> Tensor<f64> {
-    device.full_tensor(extents, 1.0).unwrap()
+    device.full(extents, 1.0).unwrap()
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn shapes_that_are_no_matrices_or_too_large_are_refused() {
 fn parts_of_factors_that_do_not_agree_are_refused() {
     for device in devices() {
         let (solver, x) = (device.solver(), |extents: &[usize]| ones(&device, extents));
-        let pivots = |n| device.full_tensor([n], 1i64).unwrap();
+        let pivots = |n| device.full([n], 1i64).unwrap();
         let lu = |a: &[usize], n| Lu::from_parts(x(a), pivots(n), device.zeros_tensor([1]).unwrap());
         let solved = |lu: &Lu<f64>, b| refused(lu.solve(&solver, Transpose::No, b)).0;
         assert_eq!(solved(&lu(&[2, 2], 2), x(&[2])), "a", "rows are no columns");
@@ -79,9 +79,9 @@ fn operands_that_do_not_agree_are_refused_with_both_shapes_and_come_back_whole()
             assert!(none.is_empty());
         }
         let qr =
-            solver.qr(device.full_tensor([3, 2], Complex::new(1.0f32, 2.0)).unwrap()).unwrap().await_result().unwrap();
+            solver.qr(device.full([3, 2], Complex::new(1.0f32, 2.0)).unwrap()).unwrap().await_result().unwrap();
         let apply = |side, trans, of_c: [usize; 2]| {
-            refused(qr.apply(&solver, side, trans, &device.full_tensor(of_c, Complex::new(1.0f32, 0.0)).unwrap()))
+            refused(qr.apply(&solver, side, trans, &device.full(of_c, Complex::new(1.0f32, 0.0)).unwrap()))
         };
         assert_eq!(apply(Side::Left, Transpose::Yes, [3, 3]).0, "trans");
         assert_eq!(apply(Side::Left, Transpose::No, [2, 3]), ("c".into(), "[2, 3], but a is [3, 2]".into()));

@@ -21,7 +21,7 @@ fn products_that_do_not_fit_name_the_argument() {
         let none = up(&device, [] as [f32; 0]);
         let spec = Spmv::new().scalars_at(&none, &none);
         assert_eq!(refused(&sparse.spmv(spec, &a, &floats(4), floats(3)).unwrap_err().error).0, "alpha");
-        let tall = |rows, cols| device.full_tensor([rows, cols], 7.0f32).unwrap();
+        let tall = |rows, cols| device.full([rows, cols], 7.0f32).unwrap();
         let says = |error: &Error, argument: &str, shapes: [&str; 2]| {
             let (name, reason) = refused(error);
             assert!(name == argument && shapes.iter().all(|shape| reason.contains(shape)), "{error}");
@@ -34,7 +34,7 @@ fn products_that_do_not_fit_name_the_argument() {
         let turned = Spmm::new().trans_a(Transpose::Yes);
         says(&sparse.spmm(turned, &a, &tall(4, 2), tall(4, 2)).unwrap_err().error, "b", ["4 x 2", "4 x 3"]);
         says(&sparse.spmm(Spmm::new(), &a, &floats(8), tall(3, 2)).unwrap_err().error, "b", ["8", "1 axes"]);
-        let number = device.full_tensor([], 7.0f32).unwrap();
+        let number = device.full([], 7.0f32).unwrap();
         says(&sparse.spmm(Spmm::new(), &a, &tall(4, 2), number).unwrap_err().error, "c", ["0 axes", "two"]);
         let overlapping = floats(8).with_layout(Layout::new([3, 2], [1, 1], 0).unwrap()).unwrap();
         let error = sparse.spmm(Spmm::new(), &a, &tall(4, 2), overlapping).unwrap_err().error;

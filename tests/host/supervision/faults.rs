@@ -12,7 +12,7 @@ use windlass::{Error, FaultPlan, OpInfo, Phase, RestartPolicy, Stale, Trace};
 fn a_fault_poisons_what_is_in_flight_with_its_cause_and_the_last_operations() {
     let device = suffering(FaultPlan::new().poison(3)).open().unwrap();
     let x = up(&device, [1.0f64]);
-    let x = device.labelled("layer 3").blas().scal(2.0, x).unwrap().into_output();
+    let x = device.labelled("layer 3").blas().scal(2.0, x).unwrap().into_buffer();
     let x = device.fill(x, 3.0).unwrap().into_output();
     let error = device.blas().nrm2(&x).unwrap().await_result().unwrap_err();
     assert!(matches!(&error, Error::ContextPoisoned { cause, .. } if cause.contains("fault plan")), "{error}");
@@ -32,7 +32,7 @@ fn the_ring_of_last_operations_keeps_the_newest_eight() {
     for _ in 0..18 {
         x = device.fill(x, 3.0).unwrap().into_output();
     }
-    x = device.blas().scal(1.0, x).unwrap().into_output();
+    x = device.blas().scal(1.0, x).unwrap().into_buffer();
     let error = device.blas().nrm2(&x).unwrap().await_result().unwrap_err();
     let last: Vec<_> = error.site().unwrap().last_ops().map(str::to_string).collect();
     assert_eq!((last.len(), &*last[5], &*last[6], &*last[7]), (8, "fill", "scal", "nrm2"), "{last:?}");
@@ -49,7 +49,7 @@ fn buffers_of_the_life_before_are_stale_and_the_handle_is_as_good_as_new() {
         assert!(!error.is_retryable() && !error.is_poisoning());
     }
     assert!(device.fill(x, 1.0).unwrap_err().back.is_some());
-    let x = blas.scal(2.0, up(&device, [4.0f64])).unwrap().into_output();
+    let x = blas.scal(2.0, up(&device, [4.0f64])).unwrap().into_buffer();
     assert_eq!((down(&device, &x), x.generation()), (vec![8.0], 1));
 }
 

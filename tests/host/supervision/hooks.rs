@@ -14,7 +14,7 @@ fn data_is_back_before_anybody_sees_the_new_life() {
         .before_admission(move |device| {
             assert_eq!((device.generation(), device.health().phase), (1, Phase::Rebuilding));
             let x = device.upload([1.0f64, 2.0])?.into_output();
-            let x = device.blas().scal(10.0, x)?.await_result()?;
+            let x = device.blas().scal(10.0, x)?.await_result()?.into_buffer();
             assert_eq!(device.download(&x)?.await_result()?, [10.0, 20.0], "the handle works in the new life");
             *slot.lock().unwrap() = Some(x.share());
             Ok(())

@@ -92,7 +92,7 @@ fn the_expressions_of_opt_einsum_equal_the_loops() {
 #[test]
 fn the_path_that_is_given_is_taken() {
     for device in devices() {
-        let x: Vec<_> = (0..3).map(|k| device.full_tensor([2 + k, 3 + k], 1.0f64).unwrap()).collect();
+        let x: Vec<_> = (0..3).map(|k| device.full([2 + k, 3 + k], 1.0f64).unwrap()).collect();
         let chain = Einsum::parse("ij,jk,kl->il").unwrap();
         let ops = device.tensor_ops();
         for path in [Path::new([[0, 1], [0, 1]]), Path::new([[0, 2], [0, 1]]), Path::new([[0, 1, 2]])] {
@@ -100,7 +100,7 @@ fn the_path_that_is_given_is_taken() {
             let plan = ops.explain(&chain, (&x[0], &x[1], &x[2])).unwrap();
             assert_eq!(plan.path(), &path);
             let y = ops.einsum(&chain, (&x[0], &x[1], &x[2])).unwrap().await_result().unwrap();
-            assert!(device.allclose(&y, &device.full_tensor([2, 5], 12.0).unwrap(), 0.0, 0.0).unwrap(), "{path}");
+            assert!(device.allclose(&y, &device.full([2, 5], 12.0).unwrap(), 0.0, 0.0).unwrap(), "{path}");
         }
         let limited = chain.memory_limit(1);
         let plan = ops.explain(&limited, (&x[0], &x[1], &x[2])).unwrap();
@@ -153,7 +153,7 @@ fn sixty_modes_are_one_pass_where_they_do_not_fuse() {
         let state =
             device.tabulate([2usize; 20], || windlass::expressions::position(3).cast::<f32>()).unwrap().into_output();
         let state = state.permute(&order).unwrap();
-        let gate = device.full_tensor([2, 2, 2, 2], 1.0f32).unwrap();
+        let gate = device.full([2, 2, 2, 2], 1.0f32).unwrap();
         let letters: Vec<u32> = (0..20).collect();
         let output: Vec<u32> = letters
             .iter()
@@ -172,7 +172,7 @@ fn sixty_modes_are_one_pass_where_they_do_not_fuse() {
         let total = device.item(&device.sum(&y, windlass::reductions::All).unwrap().await_result().unwrap()).unwrap();
         assert_eq!(total, 4.0 * (1 << 19) as f32);
         // The most axes that a tensor has.
-        let many = device.full_tensor([1usize; 64], 2.0f64).unwrap();
+        let many = device.full([1usize; 64], 2.0f64).unwrap();
         let letters: Vec<u32> = (0..64).collect();
         let all = Einsum::lists([&letters[..], &letters[..]], Some(&[])).unwrap();
         assert_eq!(device.item(&ops.einsum(&all, (&many, &many)).unwrap().await_result().unwrap()).unwrap(), 4.0);
@@ -184,7 +184,7 @@ fn ellipses_are_broadcast_as_numpy_does() {
     for device in devices() {
         let ops = device.tensor_ops();
         let (x, y) =
-            (device.full_tensor([2, 1, 3, 4], 1.0f32).unwrap(), device.full_tensor([5, 4, 6], 2.0f32).unwrap());
+            (device.full([2, 1, 3, 4], 1.0f32).unwrap(), device.full([5, 4, 6], 2.0f32).unwrap());
         for (text, extents) in [
             ("...ij,...jk->...ik", &[2, 5, 3, 6][..]),
             ("...ij,...jk", &[2, 5, 3, 6]),
@@ -193,7 +193,7 @@ fn ellipses_are_broadcast_as_numpy_does() {
         ] {
             let z = ops.einsum(text, (&x, &y)).unwrap().await_result().unwrap();
             assert_eq!(z.shape(), extents, "{text}");
-            assert!(device.allclose(&z, &device.full_tensor([1], 8.0f32).unwrap(), 0.0, 0.0).unwrap());
+            assert!(device.allclose(&z, &device.full([1], 8.0f32).unwrap(), 0.0, 0.0).unwrap());
         }
         assert_eq!(ops.einsum("i...->...", [&x]).unwrap().await_result().unwrap().shape(), [1, 3, 4]);
     }
@@ -203,25 +203,25 @@ fn ellipses_are_broadcast_as_numpy_does() {
 fn a_sum_of_halves_inside_a_step_is_rounded_once() {
     for device in devices() {
         let ops = device.tensor_ops();
-        let small = |n: usize| device.full_tensor([n], f16::from_f32(1.0 / 256.0)).unwrap();
+        let small = |n: usize| device.full([n], f16::from_f32(1.0 / 256.0)).unwrap();
         // 90 000 is beyond an f16, but what it is multiplied by is small.
-        let ones = device.full_tensor([300, 300], f16::ONE).unwrap();
+        let ones = device.full([300, 300], f16::ONE).unwrap();
         let got = ops.einsum("ij,k->k", (&ones, &small(3))).unwrap().await_result().unwrap();
         assert_eq!(device.download(&got).unwrap().await_result().unwrap(), [f16::from_f64(90_000.0 / 256.0); 3]);
         // Of a product of matrices too: x is in one operand alone.
-        let a = device.full_tensor([3, 4097, 20], f16::from_f32(16.0)).unwrap();
-        let b = device.full_tensor([20, 5], f16::from_f32(1.0 / 32.0)).unwrap();
+        let a = device.full([3, 4097, 20], f16::from_f32(16.0)).unwrap();
+        let b = device.full([20, 5], f16::from_f32(1.0 / 32.0)).unwrap();
         for text in ["ixj,jk->ik", "ixj,jk->ki"] {
             let got = ops.einsum(text, (&a, &b)).unwrap().await_result().unwrap();
             let got = device.download(&got).unwrap().await_result().unwrap();
             assert_eq!(got, [f16::from_f64(4097.0 * 16.0 * 20.0 / 32.0); 15], "{text}");
         }
         let spec = Contract::new("ixj,jk->ki").unwrap().alpha(0.5).beta(2.0);
-        let c = device.full_tensor([5, 3], f16::ONE).unwrap();
+        let c = device.full([5, 3], f16::ONE).unwrap();
         let got = ops.contract(&spec, &a, &b, c).unwrap().await_result().unwrap();
         let wanted = f16::from_f64(4097.0 * 5.0 + 2.0);
         assert_eq!(device.download(&got).unwrap().await_result().unwrap(), [wanted; 15]);
-        let c = device.full_tensor([3], f16::ONE).unwrap();
+        let c = device.full([3], f16::ONE).unwrap();
         let got = ops.contract(&Contract::new("ij,k->k").unwrap().beta(1.0), &ones, &small(3), c).unwrap();
         let wanted = f16::from_f64(90_000.0 / 256.0 + 1.0);
         assert_eq!(device.download(&got.await_result().unwrap()).unwrap().await_result().unwrap(), [wanted; 3]);

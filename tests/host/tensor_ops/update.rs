@@ -109,9 +109,9 @@ fn random_contractions_into_a_tensor_equal_the_loops() {
 #[test]
 fn a_tensor_that_is_not_read_may_hold_anything() {
     for device in devices() {
-        let (a, b) = (device.full_tensor([2, 3], 1.0f32).unwrap(), device.full_tensor([3, 2], 1.0f32).unwrap());
+        let (a, b) = (device.full([2, 3], 1.0f32).unwrap(), device.full([3, 2], 1.0f32).unwrap());
         for text in ["ij,jk->ik", "ij,jk->ki"] {
-            let c = device.full_tensor([2, 2], f32::NAN).unwrap();
+            let c = device.full([2, 2], f32::NAN).unwrap();
             let c =
                 device.tensor_ops().contract(&Contract::new(text).unwrap(), &a, &b, c).unwrap().await_result().unwrap();
             assert_eq!(device.download(&c).unwrap().await_result().unwrap(), [3.0; 4]);
@@ -126,9 +126,9 @@ fn a_tensor_that_is_not_read_may_hold_anything() {
 #[test]
 fn what_is_refused_comes_back() {
     for device in devices() {
-        let x = device.full_tensor([2, 2], 1.0f32).unwrap();
+        let x = device.full([2, 2], 1.0f32).unwrap();
         let spec = Contract::new("ij,jk->ik").unwrap();
-        let c = device.full_tensor([2, 3], 5.0f32).unwrap();
+        let c = device.full([2, 3], 5.0f32).unwrap();
         let rejected = device.tensor_ops().contract(&spec, &x, &x, c).unwrap_err();
         assert!(
             rejected.error.to_string().contains("extents [2, 3], but `ij,jk->ik` gives [2, 2]"),

@@ -187,7 +187,7 @@ fn an_empty_copy_is_one_too() {
         let x = device.zeros_tensor::<f32>([3, 0, 2]).unwrap();
         let dense = device.contiguous(x.transpose()).unwrap().await_result().unwrap();
         assert_eq!((dense.shape(), dense.len()), (&[2, 0, 3][..], 0));
-        let y = device.full_tensor([2, 2], 1.0f32).unwrap();
+        let y = device.full([2, 2], 1.0f32).unwrap();
         let part = y.part(|all| all.slice((.., 1..1))).unwrap();
         let y = device.assign(part, x.index(2, 0).unwrap().slice(..2).unwrap()).unwrap().await_result().unwrap();
         assert_eq!(device.download(&y).unwrap().await_result().unwrap(), [1.0; 4]);

@@ -182,11 +182,11 @@ fn matrices_of_the_solver_are_copied_or_used_up() {
         assert_eq!(shared.shape(), [2, 2, 1]);
         assert!(device.allclose(shared.squeeze_axis(-1).unwrap(), &each, 0.0, 0.0).unwrap());
         assert!(
-            device.allclose(each.index(0, 0).unwrap(), &device.full_tensor([2], 1.0).unwrap(), 1e-15, 0.0).unwrap()
+            device.allclose(each.index(0, 0).unwrap(), &device.full([2], 1.0).unwrap(), 1e-15, 0.0).unwrap()
         );
 
         // A corner of a larger column-major tensor, whose other elements stay as they are.
-        let large = columns(&device.full_tensor([5, 5], 9.0).unwrap());
+        let large = columns(&device.full([5, 5], 9.0).unwrap());
         let corner = |all: &windlass::tensor::Layout| all.slice((1..3, 2..4));
         let large = device.assign(large.part(corner).unwrap(), a.index(0, 0).unwrap()).unwrap().into_output();
         let (layout, whole) = (corner(large.layout()).unwrap(), large.layout().clone());
@@ -194,7 +194,7 @@ fn matrices_of_the_solver_are_copied_or_used_up() {
         assert_eq!(lu.factors().layout(), &layout, "the tensor that was given");
         let large = lu.into_parts().0.with_layout(whole).unwrap();
         let large = device.fill_part(large.part(corner).unwrap(), 9.0).unwrap().into_output();
-        assert!(device.allclose(&large, &device.full_tensor([1], 9.0).unwrap(), 0.0, 0.0).unwrap());
+        assert!(device.allclose(&large, &device.full([1], 9.0).unwrap(), 0.0, 0.0).unwrap());
     }
 }
 
@@ -262,7 +262,7 @@ fn real_transforms_halve_the_last_axis_and_come_back() {
             let back = fft.irfft(turned.transpose(), n, axes).unwrap().await_result().unwrap();
             assert!(device.allclose(&back, &view, 1e-11, 1e-11).unwrap(), "{view:?} along {axes:?}");
         });
-        let x = device.full_tensor([2, 3], 1.0f32).unwrap();
+        let x = device.full([2, 3], 1.0f32).unwrap();
         refused(&fft.rfft(x.flip(0).unwrap(), &[]).unwrap_err(), "x", "`contiguous`");
         refused(&fft.rfft(&x, &[2]).unwrap_err(), "axes", "axis 2");
         refused(&fft.rfft(x.slice((0, 0)).unwrap(), &[]).unwrap_err(), "x", "at least one axis");
@@ -282,7 +282,7 @@ fn a_sparse_matrix_takes_vectors_out_of_tensors() {
         // [1 0 2; 0 3 0]
         let a = sparse.upload_csr(2, 3, &[0, 2, 3], &[0, 2, 1], &[1.0f64, 2.0, 3.0]).unwrap();
         let x = device.tensor([2, 3], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
-        let y = device.full_tensor([2, 2], 1.0).unwrap();
+        let y = device.full([2, 2], 1.0).unwrap();
         let row = |all: &windlass::tensor::Layout| all.index(0, 1);
         let spec = || Spmv::new().alpha(2.0).beta(-1.0);
         let y = sparse.spmv(spec(), &a, x.index(0, 1).unwrap(), y.part(row).unwrap()).unwrap().into_output();
@@ -319,8 +319,8 @@ fn dense_operands_of_sparse_products_lie_either_way() {
             let mut on_b = vec![];
             let b = matrices(rng, &mut on_b, &device, &[3, n]);
             let wanted = products(&whole, &spelled(&device, &b), (2, n, 3));
-            let columns = device.contiguous_columns(&device.full_tensor([2, n], 1.0).unwrap()).unwrap().into_output();
-            let c = if rng.below(2) == 0 { columns } else { device.full_tensor([2, n], 1.0).unwrap() };
+            let columns = device.contiguous_columns(&device.full([2, n], 1.0).unwrap()).unwrap().into_output();
+            let c = if rng.below(2) == 0 { columns } else { device.full([2, n], 1.0).unwrap() };
             let c = sparse.spmm(Spmm::new().alpha(2.0).beta(1.0), &a, &b, c).unwrap().await_result().unwrap();
             let wanted: Vec<f64> = wanted.iter().map(|x| 2.0 * x + 1.0).collect();
             assert_eq!(device.download(&c).unwrap().await_result().unwrap(), wanted);

@@ -6,6 +6,7 @@ mod assign;
 mod fronts;
 mod handles;
 mod in_flight;
+mod matmul;
 mod parts;
 mod refusals;
 mod shown;

@@ -67,7 +67,7 @@ fn tensors_are_read_and_written_where_they_lie() {
         let kernel = axpb(&device);
         let x = device.tensor([5, 2], (0..10).map(|i| i as f32).collect::<Vec<_>>()).unwrap();
         let rows = x.slice((1..3, ..)).unwrap();
-        let y = device.full_tensor([2, 2], -1.0f32).unwrap();
+        let y = device.full([2, 2], -1.0f32).unwrap();
         let config = LaunchConfig::for_elements(4).unwrap();
         // SAFETY: both have four elements.
         let pending = unsafe { kernel.launch(config, (&rows, y, Len, 10.0f32, 0.0f32)) }.unwrap();

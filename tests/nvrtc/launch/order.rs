@@ -22,7 +22,7 @@ fn launches_and_other_operations_on_one_buffer_follow_each_other() {
                         want.iter_mut().for_each(|w| *w += 1.0);
                     }
                     2 => {
-                        x = device.blas().axpy(2.0, &ones, x).unwrap().into_output();
+                        x = device.blas().axpy(2.0, &ones, x).unwrap().into_buffer();
                         want.iter_mut().for_each(|w| *w += 2.0);
                     }
                     3 => {

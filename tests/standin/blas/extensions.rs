@@ -23,7 +23,7 @@ fn axpy_by_zero_calls_nothing() {
     let (x, alpha) = (bench.named::<f32>("X", 4), bench.named("P", 1));
     let [y, same, other] = [(); 3].map(|()| bench.named("Y", 4));
     // In device memory it is the library that finds out.
-    let (submitted, told) = bench.told(|| bench.device.blas().axpy_at(&alpha, &x, y));
+    let (submitted, told) = bench.told(|| bench.device.blas().axpy(&alpha, &x, y));
     drop(submitted.unwrap().into_output());
     assert!(told.iter().any(|line| line.starts_with("cublasAxpyEx_64")), "{told:?}");
     bench.calls(&[], |blas| blas.axpy(0.0, &x, same));

@@ -19,7 +19,7 @@ fn zeros_are_an_allocation_a_memset_and_a_record_and_no_length_is_nothing() {
     let before = driver.calls_of("cuMemAllocFromPoolAsync");
     let empty = driver.silently("an empty buffer", || device.uninit::<f32>(0).unwrap());
     let (x, y) = (device.zeros::<f32>(0).unwrap(), device.upload([0f32; 0]).unwrap().into_output());
-    let y = device.blas().axpy(1.0, &x, y).unwrap().into_output();
+    let y = device.blas().axpy(1.0, &x, y).unwrap().into_buffer();
     assert_eq!(down(&device, &y), [0f32; 0]);
     assert_eq!(driver.calls_of("cuMemAllocFromPoolAsync"), before, "zero bytes never reach the driver");
     // Its result lies in memory of its slot, which may be one that has made none yet.
@@ -75,7 +75,7 @@ fn memory_that_is_had_again_is_parted_and_freed_like_any() {
         let (left, right) = x.split_at(400).unwrap();
         let left = device.fill(left, -1.0).unwrap().into_output();
         let right = device.blas().axpy(1.0, left.as_in().slice(0..8).unwrap(), right.narrow(0..8).unwrap());
-        let right = right.unwrap().into_output().widen();
+        let right = right.unwrap().into_buffer().widen();
         last = Some((down(&device, &left), down(&device, &right)));
     }
     let (left, right) = last.unwrap();

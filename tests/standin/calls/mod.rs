@@ -31,7 +31,7 @@ fn device(slots: usize) -> Device {
 fn axpy(verdicts: &mut Verdicts, device: &Device, x: &DeviceBuffer<f32>, y: DeviceBuffer<f32>) -> DeviceBuffer<f32> {
     let ((y,), verdict) = device.blas().axpy(1.0, x, y).expect("an addition").into_parts();
     verdicts.push(verdict);
-    y
+    y.into_buffer()
 }
 
 type Verdicts = Vec<PendingHost<()>>;
@@ -45,7 +45,7 @@ fn warm(driver: &Driver, device: &Device) {
         driver.mode(Mode::Manual);
         let many: Vec<_> = (0..wanted).map(|_| device.zeros::<f32>(8).unwrap()).collect();
         for y in many {
-            let y = (0..40).fold(y, |y, _| device.blas().axpy(1.0, &x, y).unwrap().into_output());
+            let y = (0..40).fold(y, |y, _| device.blas().axpy(1.0, &x, y).unwrap().into_buffer());
             drop((device.blas().nrm2(&y).unwrap(), device.download(&y).unwrap()));
         }
         calm(driver);
@@ -277,7 +277,7 @@ fn a_routine_that_the_library_lacks_is_named_and_nothing_is_lost() {
     assert!(rejected.error.to_string().contains("cublasSswap_v2_64"), "{rejected}");
     let (_, y) = rejected.back.unwrap();
     assert_eq!(down(&device, &y), [2.0; 4], "nothing was touched");
-    let y = device.blas().axpy(1.0, &x, y).unwrap().await_result().unwrap();
+    let y = device.blas().axpy(1.0, &x, y).unwrap().await_result().unwrap().into_buffer();
     assert_eq!(down(&device, &y), [3.0; 4], "and everything goes on");
     drop((x, y, device));
     driver.assert_finished();

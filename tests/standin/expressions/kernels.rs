@@ -169,7 +169,7 @@ fn a_kernel_that_is_not_loaded_is_an_error_and_the_next_use_tries_again() {
     let gpu = device(2);
     let base = holdings(&gpu);
     {
-        let x = gpu.full_tensor([8], 3.0f64).unwrap();
+        let x = gpu.full([8], 3.0f64).unwrap();
         gpu.synchronize(crate::common::LONG).unwrap();
         // No binary for this GPU. (For want of memory it would try again.)
         driver.fail("cuModuleLoadDataEx", 0, 209);

@@ -1,6 +1,7 @@
 //! One call by its name, that fails on a warm device: what is told of it, and what comes after.
 
 use super::{assert_works, common, open, wait};
+use common::buffer;
 use crate::standin::{Current, Driver, Mode, session};
 use windlass::{Device, DeviceBuffer, Error, Gemm};
 
@@ -35,7 +36,7 @@ fn fails<R>(
 
 /// An operation on two buffers whose submission fails: the buffer comes back.
 fn rejected(device: &Device, x: &DeviceBuffer<f32>, y: DeviceBuffer<f32>) -> (Error, DeviceBuffer<f32>) {
-    let rejected = device.blas().axpy(1.0, x, y).expect_err("the call was to fail");
+    let rejected = buffer(device.blas().axpy(1.0, x, y)).expect_err("the call was to fail");
     (rejected.error, rejected.back.expect("the buffer comes back").0)
 }
 
@@ -79,7 +80,7 @@ fn a_pointer_mode_that_could_not_be_set_is_set_by_the_next_call() {
         let (mut errors, mut y) = (0, y);
         for _ in 0..2 {
             errors += device.blas().dot(&x, &x).map(|p| assert_eq!(wait(p), Ok(4.0))).is_err() as u32;
-            y = match device.blas().axpy(1.0, &x, y) {
+            y = match buffer(device.blas().axpy(1.0, &x, y)) {
                 Ok(pending) => pending.into_output(),
                 Err(rejected) => {
                     errors += 1;
@@ -98,7 +99,7 @@ fn a_mode_that_could_not_be_set_is_set_by_the_next_call() {
     for call in ["cublasSetMathMode", "cublasSetAtomicsMode"] {
         fails(&driver, call, 14, |device, x, y| {
             let blas = device.blas().math(windlass::blas::Math::Pedantic).atomics(true);
-            let y = match blas.axpy(1.0, &x, y) {
+            let y = match buffer(blas.axpy(1.0, &x, y)) {
                 Ok(_) => panic!("the mode was to be refused"),
                 Err(rejected) => device.fill(rejected.back.unwrap().0, 1.0).unwrap().into_output(),
             };
@@ -122,7 +123,7 @@ fn what_fails_before_anything_was_enqueued_leaves_the_contents() {
         driver.mode(Mode::Manual);
         let (mut y, mut errors) = (y, 0);
         for _ in 0..200 {
-            y = match device.blas().axpy(1.0, &x, y) {
+            y = match buffer(device.blas().axpy(1.0, &x, y)) {
                 Ok(pending) => pending.into_output(),
                 Err(rejected) => {
                     errors += 1;
@@ -138,7 +139,7 @@ fn what_fails_before_anything_was_enqueued_leaves_the_contents() {
         driver.mode(Mode::Manual);
         let (x, y) = (device.fill(x, 2.0).unwrap().into_output(), device.fill(y, 3.0).unwrap().into_output());
         let (_, y) = rejected(device, &x, y);
-        let y = device.blas().axpy(1.0, &x, y).expect("its contents are as before").into_output();
+        let y = device.blas().axpy(1.0, &x, y).expect("its contents are as before").into_buffer();
         driver.mode(Mode::Eager);
         assert_eq!(common::down(device, &y), [5.0; 4]);
     });

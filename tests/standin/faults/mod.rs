@@ -36,7 +36,7 @@ fn scene(driver: &Driver, case: &str) -> Scene {
     let add_one = gpus.each_ref().map(kernels::add_one);
     driver.mode(Mode::Manual);
     let blas = gpus[0].blas();
-    let mut sums = vec![blas.axpy(1.0, &x, gpus[0].zeros(8).unwrap()).unwrap(), gpus[1].fill(one, 3.0).unwrap()];
+    let mut sums = vec![blas.axpy(1.0, &x, gpus[0].zeros(8).unwrap()).unwrap().into(), gpus[1].fill(one, 3.0).unwrap()];
     sums.push(launch(&gpus[0], c"add_one_f32", gpus[0].zeros(8).unwrap()));
     // On both, because either may be the first to notice.
     for (gpu, add_one) in gpus.iter().zip(&add_one) {

@@ -41,7 +41,7 @@ fn multiply(device: &Device, fused: bool) {
     let c = if fused {
         device.blas_lt().matmul(Matmul::new(2, 2, 2), &a, &a, c).unwrap().into_output()
     } else {
-        device.blas().axpy(1.0, &a, c).unwrap().into_output()
+        device.blas().axpy(1.0, &a, c).unwrap().into_buffer()
     };
     let product = std::thread::scope(|scope| scope.spawn(|| down(device, &c)).join().unwrap());
     assert_eq!(product, if fused { [7.0, 10.0, 15.0, 22.0] } else { [1.0, 2.0, 3.0, 4.0] });

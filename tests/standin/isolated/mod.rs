@@ -57,7 +57,7 @@ fn a_gpu_in_a_worker_gives_the_same_answers() {
         let device = isolated().open().unwrap();
         assert!(device.kind() == DeviceKind::Cuda && device.is_isolated() && device.info().uuid.is_some());
         let x = up(&device, (0..100_000).map(f64::from).collect::<Vec<_>>());
-        let y = device.blas().axpy(2.0, &x, device.zeros(100_000).unwrap()).unwrap().into_output();
+        let y = device.blas().axpy(2.0, &x, device.zeros(100_000).unwrap()).unwrap().into_buffer();
         let (left, right) = y.split_at(50_000).unwrap();
         let left = device.fill(left, 1.0).unwrap().into_output();
         let y = down(&device, &left.join(right).unwrap());
@@ -127,7 +127,7 @@ fn the_worker_says_what_it_holds_and_nobody_waits_for_it() {
         let device = isolated().slots(3).open().unwrap();
         let told = |what: fn(&Stats) -> bool| assert!(eventually(10, || what(&device.stats())), "{:?}", device.stats());
         let (x, y) = (up(&device, [1.0f32; 1000]), device.zeros::<f32>(1000).unwrap());
-        let y = device.blas().axpy(2.0, &x, y).unwrap().await_result().unwrap();
+        let y = device.blas().axpy(2.0, &x, y).unwrap().await_result().unwrap().into_buffer();
         told(|stats| stats.slots == 3 && stats.streams >= 3 && stats.events > 0 && stats.library_handles > 0);
         told(|stats| stats.pool_misses >= 2 && stats.parked == 0);
         // A buffer like the last one, which nobody wants any more.
@@ -469,7 +469,7 @@ fn a_device_fault_ends_the_worker_and_the_program_goes_on() {
                 let value = f64::from(right);
                 let attempt = || -> Result<f64, Error> {
                     let x = device.upload([value, 0.0])?.into_output();
-                    let x = device.blas().scal(2.0, x)?.into_output();
+                    let x = device.blas().scal(2.0, x)?.into_buffer();
                     device.blas().nrm2(&x)?.await_result()
                 };
                 match attempt() {

@@ -23,12 +23,12 @@ fn what_follows_a_call_that_blocks_is_enqueued_after_it_and_the_rest_passes() {
         assert!(!pending.is_ready() && !pending.wait_timeout(Duration::from_millis(5)));
         let (x, verdict) = pending.into_parts();
         // Read, written and read again behind it.
-        let y = device.blas().axpy(10.0, &x.0, y).unwrap().into_output();
-        let x = device.blas().scal(3.0, x.0).unwrap().into_output();
+        let y = device.blas().axpy(10.0, &x.0, y).unwrap().into_buffer();
+        let x = device.blas().scal(3.0, x.0).unwrap().into_buffer();
         let data = device.download(&x).unwrap();
         assert!(!data.is_ready());
         // What has nothing to do with it is not held up.
-        let other = device.blas().scal(2.0, up(&device, [7.0f32; 4])).unwrap().await_result().unwrap();
+        let other = device.blas().scal(2.0, up(&device, [7.0f32; 4])).unwrap().await_result().unwrap().into_buffer();
         assert_eq!(down(&device, &other), [14.0; 4]);
         assert!(!verdict.is_ready());
         hold.go_on();
@@ -104,7 +104,7 @@ fn a_chain_of_calls_that_block_is_in_order_however_long_it_is() {
         for i in 0..60 {
             x = match i % 3 {
                 0 => device.dispatch(AddOne::<BLOCKING>::default(), (), (x,)).unwrap().into_output(),
-                1 => device.blas().scal(0.5, x).unwrap().into_output(),
+                1 => device.blas().scal(0.5, x).unwrap().into_buffer(),
                 _ => device.dispatch(AddOne::<ENQUEUE>::default(), (), (x,)).unwrap().into_output(),
             };
             want = if i % 3 == 1 { want * 0.5 } else { want + 1.0 };

@@ -56,7 +56,7 @@ fn a_device_fault_settles_all_that_is_late_at_once() {
         for op in ops {
             work.push(device.dispatch(op, (), (up(&device, [1.0f32; 4]),)).unwrap());
         }
-        work.push(device.blas().scal(2.0, x).unwrap());
+        work.push(device.blas().scal(2.0, x).unwrap().into());
         driver.fault(case.parse().unwrap());
         // Somebody finds out.
         assert!(eventually(30, || device.memory().is_err()));

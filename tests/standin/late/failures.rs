@@ -1,7 +1,7 @@
 //! What fails after its submission: through the completion, along data edges, with the buffers back.
 
 use super::ops::{AddOne, BLOCKING, Hold, Trouble};
-use crate::common::{down, up};
+use crate::common::{buffer, down, up};
 use crate::standin::{Mode, device, endless, session};
 use windlass::{Device, DeviceBuffer, Error, PendingDispatch};
 
@@ -35,8 +35,8 @@ fn a_failure_flows_along_data_and_what_overwrites_heals() {
         let [x, y, z] = [1.0f32, 10.0, 100.0].map(|value| up(&device, [value; 4]));
         let (pending, hold) = failing(&device, x, trouble);
         let (x, verdict) = pending.into_parts();
-        let reader = device.blas().axpy(1.0, &x.0, y).unwrap();
-        let updated = device.blas().scal(2.0, x.0).unwrap();
+        let reader = buffer(device.blas().axpy(1.0, &x.0, y)).unwrap();
+        let updated = buffer(device.blas().scal(2.0, x.0)).unwrap();
         hold.go_on();
         assert!(is_as_wanted(&verdict.await_result().unwrap_err()));
         let reader = reader.await_result().unwrap_err();
@@ -45,7 +45,7 @@ fn a_failure_flows_along_data_and_what_overwrites_heals() {
         assert!(matches!(updated.error, Error::Upstream { .. }), "{updated:?}");
         let (x, y) = (updated.back.unwrap().0, reader.back.unwrap().0);
         // Known by now: told at the submission, and the buffers come back.
-        let refused = device.blas().axpy(1.0, &x, z).unwrap_err();
+        let refused = buffer(device.blas().axpy(1.0, &x, z)).unwrap_err();
         assert!(matches!(refused.error, Error::Upstream { .. }), "{refused:?}");
         let z = refused.back.unwrap().0;
         assert!(matches!(device.download(&y).unwrap_err(), Error::Upstream { .. }));
@@ -74,7 +74,7 @@ fn what_failed_and_was_only_to_read_leaves_the_data_as_it_is() {
         assert!(matches!(failed.error, Error::Upstream { .. }), "{failed:?}");
         device.synchronize(crate::common::LONG).unwrap(); // known to be over, all of it
         let x = device.dispatch(AddOne::<BLOCKING>::default(), (), (x,)).unwrap().await_result().unwrap();
-        let x = device.blas().scal(3.0, x).expect("it holds what it should").into_output();
+        let x = device.blas().scal(3.0, x).expect("it holds what it should").into_buffer();
         assert_eq!(down(&device, &x), [6.0; 4]);
         drop((x, failed, device));
         driver.assert_finished();
@@ -92,7 +92,7 @@ fn what_enqueued_nothing_hands_on_the_ends_of_all_that_it_was_to_follow() {
         let x = up(&device, [2.0f32; 4]);
         device.synchronize(crate::common::LONG).unwrap();
         driver.mode(Mode::Manual);
-        let x = device.blas().axpy(1.0, &source, x).unwrap().into_output(); // not yet over when the failure is known
+        let x = device.blas().axpy(1.0, &source, x).unwrap().into_buffer(); // not yet over when the failure is known
         let (pending, hold) = failing(&device, x, trouble);
         hold.go_on();
         if trouble.1.is_some() {

@@ -147,7 +147,7 @@ fn what_a_phase_leaves_decides_what_is_made_and_the_host_agrees() {
             // Nothing at all is something too; and what was made is a buffer like any other.
             let Taken(none) = take(&device, Take::default(), &x).await_result().unwrap();
             assert!(none.is_empty() && down(&device, &none).is_empty());
-            let taken = device.blas().scal(2.0, taken).unwrap().into_output();
+            let taken = device.blas().scal(2.0, taken).unwrap().into_buffer();
             assert_eq!(down(&device, &taken), [14.0, 6.0, 10.0]);
             assert!(device.dispatch(Take::default(), (none.as_in(),), ()).is_err());
             drop((x, none, taken, device));

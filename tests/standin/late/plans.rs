@@ -83,7 +83,7 @@ fn what_follows_a_build_is_in_order() {
         let x = up(&device, [1.0f32; 4]);
         let x = device.dispatch(AddOne::<ENQUEUE>::default(), (), (x,)).unwrap().into_output();
         let x = device.dispatch(prepared(Plan::new(1, &log)), (), (x,)).unwrap().into_output();
-        let y = device.blas().axpy(1.0, &x, up(&device, [10.0f32; 4])).unwrap().into_output();
+        let y = device.blas().axpy(1.0, &x, up(&device, [10.0f32; 4])).unwrap().into_buffer();
         let x = device.fill(x, 50.0).unwrap().into_output(); // after the reader
         let x = device.dispatch(prepared(Plan::new(1, &log)), (), (x,)).unwrap().into_output();
         hold.await_arrival();

@@ -2,7 +2,7 @@
 
 use super::ops::{AddOne, BLOCKING, ENQUEUE, Log, Plan, Trouble, prepared};
 use crate::common::child::this_test;
-use crate::common::{LONG, Rng, seeds, up};
+use crate::common::{LONG, Rng, buffer, seeds, up};
 use crate::standin::{Driver, Mode, device, in_turns, session};
 use std::sync::Arc;
 use windlass::{Device, DeviceBuffer, Error};
@@ -51,11 +51,11 @@ fn step(device: &Device, rng: &mut Rng, cells: &mut [Cell], log: &Arc<Log>) {
         _ if from != at => {
             let other = cells[from].buffer.as_ref().unwrap();
             cell.model = cell.model.zip(cells[from].model).map(|(y, x)| 0.5 * x + y);
-            device.blas().axpy(0.5, other, x)
+            buffer(device.blas().axpy(0.5, other, x))
         }
         _ => {
             cell.model = cell.model.map(|m| m * 0.5);
-            device.blas().scal(0.5, x)
+            buffer(device.blas().scal(0.5, x))
         }
     };
     cell.buffer = Some(match submitted {

@@ -155,7 +155,7 @@ fn a_pool_gives_its_hoard_back_to_a_library_that_wants_it() {
     let before = (told.0.load(Ordering::Relaxed), device.stats().dispatches);
     assert!(driver.live("pool_reserved") > 7 << 20, "the pool keeps what it once had");
     let trims = driver.calls_of("cuMemPoolTrimTo");
-    let y = device.blas().axpy(1.0, &x, y).expect("the handle finds room after a trim").into_output();
+    let y = device.blas().axpy(1.0, &x, y).expect("the handle finds room after a trim").into_buffer();
     assert!(driver.calls_of("cuMemPoolTrimTo") > trims);
     assert!(driver.calls_of("cublasCreate") >= 2, "it was tried again");
     let after = (told.0.load(Ordering::Relaxed), device.stats().dispatches);
@@ -321,7 +321,7 @@ fn what_an_operation_found_no_memory_for_is_told_with_all_numbers() {
     assert_eq!((requested, total, limit), (0, 8 << 20, 8 << 20), "{}", rejected.error);
     assert!(free < 8192, "{free}");
     drop((rest, kept));
-    let y = device.blas().axpy(1.0, &x, rejected.back.unwrap().0).expect("there is room again").into_output();
+    let y = device.blas().axpy(1.0, &x, rejected.back.unwrap().0).expect("there is room again").into_buffer();
     (0..2).for_each(|nth| driver.fail("cuMemAllocFromPoolAsync", nth, 2));
     let error = device.blas().dot(&x, &y).map(drop).expect_err("no room for its result");
     let (requested, free, total, limit) = numbers(&error);

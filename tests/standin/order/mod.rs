@@ -146,9 +146,9 @@ fn copies_between_two_devices_follow_and_are_followed() {
                         let mut y = there.copy_peer(&x, there.zeros(16).unwrap()).unwrap().into_output();
                         x = here.fill(x, -1.0).unwrap().into_output(); // after the copy has read it
                         let times = rng.below(3);
-                        y = (0..times).fold(y, |y, _| there.blas().scal(2.0, y).unwrap().into_output());
+                        y = (0..times).fold(y, |y, _| there.blas().scal(2.0, y).unwrap().into_buffer());
                         want *= f64::from(1 << times) / 2.0;
-                        y = there.blas().scal(0.5, y).unwrap().into_output();
+                        y = there.blas().scal(0.5, y).unwrap().into_buffer();
                         x = here.copy_peer(&y, x).unwrap().into_output();
                     }
                     assert_eq!(down(here, &x), [want; 16]);

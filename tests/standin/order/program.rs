@@ -129,7 +129,7 @@ fn fill(device: &Device, cell: &mut Cell, value: f64) {
 }
 
 fn add(device: &Device, cell: &mut Cell, input: In<'_, f64>, values: &[f64], alpha: f64) {
-    cell.update(|y| device.blas().axpy(alpha, input, y).unwrap().into_output());
+    cell.update(|y| device.blas().axpy(alpha, input, y).unwrap().into_buffer());
     cell.model.iter_mut().zip(values).for_each(|(y, x)| *y += alpha * x);
 }
 
@@ -147,7 +147,7 @@ fn multiply(device: &Device, cell: &mut Cell, (a, left): (In<'_, f64>, &[f64]), 
 /// `y += 2 x` by a copy of x that is dropped while all of it is in flight.
 fn add_through_a_temporary(device: &Device, cell: &mut Cell, input: In<'_, f64>, values: &[f64]) {
     let copy = device.duplicate(input).unwrap().into_output();
-    let copy = device.blas().scal(2.0, copy).unwrap().into_output();
+    let copy = device.blas().scal(2.0, copy).unwrap().into_buffer();
     add(device, cell, copy.as_in(), &values.iter().map(|x| 2.0 * x).collect::<Vec<_>>(), 1.0);
     // Parts in flight, dropped one after the other: each part's work counts for the memory of both.
     let (left, right) = copy.split_at(LEN / 2).unwrap();
@@ -163,7 +163,7 @@ fn add_to_parts(device: &Device, rng: &mut Rng, cell: &mut Cell, input: In<'_, f
     let threes = rng.below(2) == 0;
     cell.update(|whole| {
         let (left, right) = whole.split_at(middle).unwrap();
-        let left = device.blas().axpy(1.0, ahead, left).unwrap().into_output();
+        let left = device.blas().axpy(1.0, ahead, left).unwrap().into_buffer();
         let right = if threes { device.fill(right, 3.0).unwrap().into_output() } else { right };
         left.join(right).unwrap()
     });

@@ -119,7 +119,7 @@ fn captures_beside_eight_threads_that_do_everything_else() {
                             1 => first_product(device),
                             2 => {
                                 let x = up(device, vec![1.0f32; 64 << 10]);
-                                let x = device.blas().scal(2.0, x).unwrap().into_output();
+                                let x = device.blas().scal(2.0, x).unwrap().into_buffer();
                                 assert_eq!(down(device, &x)[0], 2.0);
                             }
                             _ => assert_eq!(down(device, &device.zeros::<f32>(100).unwrap()), [0.0; 100]),

@@ -147,15 +147,15 @@ fn a_step_that_is_replaced_updates_the_graph_that_there_is() {
     let (mut program, (step, mut x)) = device
         .record(|r| {
             let x = r.operand::<f32>(N)?;
-            let x = r.blas().scal(3.0, x)?.into_output();
+            let x = r.blas().scal(3.0, x)?.into_buffer();
             let step = r.position();
-            Ok((step, r.blas().scal(2.0, x)?.into_output()))
+            Ok((step, r.blas().scal(2.0, x)?.into_buffer()))
         })
         .unwrap();
     program.capture_graphs();
     let mut y = up(&device, vec![1.0f32; N]);
     for factor in [2.0f32, 0.5, 4.0] {
-        x = program.set(step, |r| Ok(r.blas().scal(factor, x)?.into_output())).unwrap();
+        x = program.set(step, |r| Ok(r.blas().scal(factor, x)?.into_buffer())).unwrap();
         for _ in 0..3 {
             let before = down(&device, &y)[0];
             (y,) = program.replay((), (y,)).unwrap().await_result().unwrap().buffers;
@@ -193,7 +193,7 @@ fn a_program_that_cannot_be_captured_is_enqueued_step_by_step() {
     let device = device(1);
     let (program, ()) = device
         .record(|r| {
-            let x = r.blas().scal(2.0, r.operand::<f32>(N)?)?.into_output();
+            let x = r.blas().scal(2.0, r.operand::<f32>(N)?)?.into_buffer();
             r.dispatch(Scratch, (), (x,)).map(drop).map_err(Into::into)
         })
         .unwrap();
@@ -212,7 +212,7 @@ fn a_program_that_cannot_be_captured_is_enqueued_step_by_step() {
 fn nothing_is_captured_unless_it_is_asked_for() {
     let driver = session();
     let device = device(1);
-    let (program, _) = device.record(|r| Ok(r.blas().scal(2.0, r.operand::<f32>(N)?)?.into_output())).unwrap();
+    let (program, _) = device.record(|r| Ok(r.blas().scal(2.0, r.operand::<f32>(N)?)?.into_buffer())).unwrap();
     let mut x = up(&device, vec![1.0f32; N]);
     for _ in 0..4 {
         (x,) = program.replay((), (x,)).unwrap().await_result().unwrap().buffers;

@@ -26,9 +26,9 @@ fn program(device: &Device) -> (Program, Later<f32>) {
     let recorded = device.record(|r| {
         let (x, y) = (r.input::<f32>(N)?, r.operand::<f32>(N)?);
         let t = r.copy(&x, r.uninit(N)?)?.into_output();
-        let t = r.blas().scal(2.0, t)?.into_output();
+        let t = r.blas().scal(2.0, t)?.into_buffer();
         let norm = r.later(r.blas().nrm2(&t)?)?;
-        r.blas().axpy(1.0, &t, y)?.into_output();
+        r.blas().axpy(1.0, &t, y)?.into_buffer();
         Ok(norm)
     });
     let (program, norm) = recorded.unwrap();
@@ -98,10 +98,10 @@ fn a_replay_behind_work_in_flight_waits_for_it_on_the_device() {
     let (x, y) = (up(&device, vec![1.0f32; N]), up(&device, vec![0.0f32; N]));
     is_done(&device);
     driver.mode(Mode::Manual);
-    let x = device.blas().scal(3.0, x).unwrap().into_output();
+    let x = device.blas().scal(3.0, x).unwrap().into_buffer();
     let y = device.fill(y, 5.0).unwrap().into_output();
     let (y,) = program.replay((&x,), (y,)).unwrap().into_buffers().unwrap();
-    let y = device.blas().scal(2.0, y).unwrap().into_output();
+    let y = device.blas().scal(2.0, y).unwrap().into_buffer();
     driver.mode(Mode::Eager);
     assert_eq!(down(&device, &y), [22.0; N]);
     drop((x, y, program, device));

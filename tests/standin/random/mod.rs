@@ -128,7 +128,7 @@ fn assert_healthy(device: &Device, failed: bool, seed: u64, history: impl Fn() -
     let works = || -> Result<bool> {
         device.wait_healthy(LIMIT)?;
         let x = device.upload([1.0f64, 2.0])?.into_output();
-        let x = device.blas().scal(2.0, x)?.into_output();
+        let x = device.blas().scal(2.0, x)?.into_buffer();
         Ok(device.download(&x)?.await_result()? == [2.0, 4.0])
     };
     // A context that is gone may be seen here first.

@@ -95,7 +95,7 @@ fn many_plans_wait_for_nothing() {
 fn what_the_library_refuses_goes_the_other_way_unless_it_was_asked_for() {
     let driver = session();
     let tensors = |device: &Device| {
-        (device.full_tensor([3, 2, 7], 1.0f32).unwrap(), device.full_tensor([3, 7, 2], 1.0f32).unwrap())
+        (device.full([3, 2, 7], 1.0f32).unwrap(), device.full([3, 7, 2], 1.0f32).unwrap())
     };
     for call in ["cutensorCreatePlan", "cutensorCreateContraction", "cutensorCreateTensorDescriptor"] {
         let device = device(1);
@@ -128,7 +128,7 @@ fn what_the_library_refuses_goes_the_other_way_unless_it_was_asked_for() {
 fn too_little_workspace_is_asked_for_again() {
     let driver = session();
     let device = device(1);
-    let x = device.full_tensor([2, 11, 3], 1.0f64).unwrap();
+    let x = device.full([2, 11, 3], 1.0f64).unwrap();
     driver.fail("cutensorCreatePlan", 0, 19);
     let ops = device.tensor_ops().backend(Backend::CuTensor);
     let y = ops.einsum("bij,bkj->ikb", (&x, &x)).unwrap().await_result().unwrap();

@@ -14,12 +14,13 @@ pub(crate) mod plan;
 mod turn;
 
 use super::layout::fused;
-use super::{Layout, Part, ReadableTensor, Tensor, WritableTensor};
+use super::{Layout, Part, ReadableTensor, Tensor, TensorRef, WritableTensor};
 use crate::core::buffer::{AnyBuffers, AnyIns, AnySpan, DeviceBuffer, Dyn};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Rejected, Result};
 use crate::core::op::{Cost, Spans, Wire};
+use crate::core::sync::Ordering;
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
 use crate::engines::cuda_enqueue::Enqueue;
@@ -226,6 +227,17 @@ impl Device {
         let source = source.into();
         let target = self.uninit_tensor(source.shape())?;
         Ok(self.assign(target, source)?)
+    }
+
+    /// As [`contiguous`](Self::contiguous), for a call that cannot read an operand as it lies: counted
+    /// ([`Stats::operand_copies`](crate::Stats::operand_copies)).
+    pub(crate) fn copied<T: Element>(&self, source: &TensorRef<'_, T>) -> Result<PendingDispatch<Tensor<T>>> {
+        self.counts_copy();
+        self.contiguous(source)
+    }
+
+    pub(crate) fn counts_copy(&self) {
+        self.inner().counters.operand_copies.fetch_add(1, Ordering::Relaxed);
     }
 
     /// As [`contiguous`](Self::contiguous), with the matrices of the last two axes column-major, as the dense solvers need

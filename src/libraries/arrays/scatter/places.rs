@@ -102,7 +102,7 @@ impl Places {
         let own = indices.shape().get(..indices.rank() - 1).unwrap_or_default();
         let (before, behind) = (x.get(..depth).unwrap_or_default(), x.get(depth..).unwrap_or_default());
         let slots = product(before);
-        let mut numbers = device.full_tensor(own, 0i64)?;
+        let mut numbers = device.full(own, 0i64)?;
         for (column, n) in (0..).zip(before) {
             let (index, n) = (indices.index(-1, column)?, *n as i64);
             let next = device.map((&numbers, &index), |(before, index)| {

@@ -1,7 +1,7 @@
 //! The sum of magnitudes.
 
 use super::super::prelude::*;
-use super::reduction::{OnDevice, Reduction, Returned};
+use super::reduction::Reduction;
 use crate::core::op::Verdict;
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -9,6 +9,15 @@ use crate::core::op::Verdict;
 pub(super) struct Asum<T> {
     x: Strided,
     _type: PhantomData<T>,
+}
+
+impl<T: BlasElement> Asum<T> {
+    /// The reduction, and what it reads. The order of the elements does not matter.
+    fn new<'x>(x: &'x TensorRef<'_, T>) -> Result<(Self, (In<'x, T>,))> {
+        let (x, of_x) = x.operand()?;
+        let [of_x] = Strided::of([("x", &of_x)])?;
+        Ok((Asum { x: of_x.ascending(), _type: PhantomData }, (x,)))
+    }
 }
 
 impl<T: BlasElement> Reduction for Asum<T> {
@@ -29,7 +38,7 @@ impl<T: BlasElement> Reduction for Asum<T> {
     }
 
     fn is_empty(&self) -> bool {
-        self.x.forwards().n == 0
+        self.x.n == 0
     }
 
     #[cfg(feature = "host")]
@@ -53,22 +62,20 @@ impl<T: BlasElement> Reduction for Asum<T> {
 }
 
 impl Blas {
-    /// The sum of `|re| + |im|` over the elements (`cublas<t>asum`). Zero for a vector that runs backwards, which BLAS
-    /// treats as empty.
+    /// The sum of `|re| + |im|` over the elements (`cublas<t>asum`).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the vector does not lie inside its buffer; a stale or foreign buffer.
+    /// [`Error::InvalidArgument`] when `x` is no [vector](crate::blas#conventions); a stale or foreign buffer.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let x = device.upload([1.0f64, -2.0, 3.0])?.into_output();
+    /// let x = device.tensor([3], [1.0f64, -2.0, 3.0])?;
     /// assert_eq!(device.blas().asum(&x)?.await_result()?, 6.0);
     /// # Ok(()) }
     /// ```
-    pub fn asum<'a, T: BlasElement>(&self, x: impl ReadableVector<'a, T>) -> Result<PendingDispatch<T::Real, Verdict>> {
-        let x = x.into();
-        self.submit(Returned(Asum::<T> { x: x.at, _type: PhantomData }), (x.data,), ())
+    pub fn asum<'a, T: BlasElement>(&self, x: impl ReadableTensor<'a, T>) -> Result<PendingDispatch<T::Real, Verdict>> {
+        self.returns(Asum::<T>::new(&x.into()))
     }
 
     /// As [`asum`](Self::asum), with the result left in the first element of `result`.
@@ -77,10 +84,9 @@ impl Blas {
     /// As [`asum`](Self::asum), and when `result` is empty; it comes back.
     pub fn asum_into<'a, T: BlasElement>(
         &self,
-        x: impl ReadableVector<'a, T>,
-        result: DeviceBuffer<T::Real>,
-    ) -> Submitted<DeviceBuffer<T::Real>> {
-        let x = x.into();
-        self.submit(OnDevice(Asum::<T> { x: x.at, _type: PhantomData }), (x.data,), (result,))
+        x: impl ReadableTensor<'a, T>,
+        result: impl WritableTensor<T::Real>,
+    ) -> Submitted<Tensor<T::Real>> {
+        self.leaves(Asum::<T>::new(&x.into()), result.into())
     }
 }

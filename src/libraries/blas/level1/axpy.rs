@@ -69,40 +69,30 @@ impl Blas {
     /// `y = alpha * x + y` (`cublasAxpyEx`). With `alpha == 0` (by value) x is not read.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the lengths differ or a vector does not lie inside
-    /// its buffer; a stale or foreign buffer. `y` comes back.
+    /// [`Error::InvalidArgument`] when the shapes differ or an operand is no [vector](crate::blas#conventions); a stale or foreign
+    /// buffer. `y` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let x = device.upload([1.0f64, 2.0])?.into_output();
-    /// let y = device.blas().axpy(10.0, &x, device.upload([0.5, 0.5])?.into_output())?.await_result()?;
-    /// let y = device.blas().axpy(1.0, x.strided(2, -1), y)?.await_result()?; // x backwards
-    /// assert_eq!(device.download(&y)?.await_result()?, [12.5, 21.5]);
+    /// let (x, y) = (device.tensor([2], [1.0f64, 2.0])?, device.tensor([2], [0.5, 0.5])?);
+    /// let y = device.blas().axpy(10.0, &x, y)?;
+    /// let y = device.blas().axpy(1.0, x.flip(0)?, y)?; // x backwards
+    /// assert_eq!(device.to_vec(&y)?, [12.5, 21.5]);
     /// # Ok(()) }
     /// ```
-    pub fn axpy<'a, T: VectorElement>(
+    pub fn axpy<'a, 'b, T: VectorElement>(
         &self,
-        alpha: T::Scalar,
-        x: impl ReadableVector<'a, T>,
-        y: impl WritableVector<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let (x, y) = (x.into(), y.into());
-        self.submit(Axpy::<T> { alpha, x: x.at, y: y.at }, (x.data, None), (y.data,))
-    }
-
-    /// As [`axpy`](Self::axpy), with `alpha` read from device memory, the first element, when the work runs.
-    ///
-    /// # Errors
-    /// As [`axpy`](Self::axpy).
-    pub fn axpy_at<'a, T: VectorElement>(
-        &self,
-        alpha: impl Readable<'a, T::Scalar>,
-        x: impl ReadableVector<'a, T>,
-        y: impl WritableVector<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let (x, y) = (x.into(), y.into());
-        let axpy = Axpy::<T> { alpha: T::Scalar::default(), x: x.at, y: y.at };
-        self.submit(axpy, (x.data, Some(alpha.into())), (y.data,))
+        alpha: impl Into<Numbers<'a, T::Scalar>>,
+        x: impl ReadableTensor<'b, T>,
+        y: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        let (alpha, x, y) = (alpha.into(), x.into(), y.into());
+        let made = x.operand().and_then(|(x, of_x)| {
+            let [of_x, of_y] = Strided::of([("x", &of_x), ("y", y.layout())])?;
+            let (alpha, at) = alpha.one("alpha")?;
+            Ok((Axpy::<T> { alpha, x: of_x, y: of_y }, (x, at)))
+        });
+        self.writes(made, y)
     }
 }

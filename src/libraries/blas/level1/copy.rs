@@ -98,27 +98,31 @@ impl Blas {
     /// `y = x` (`cublas<t>copy`), bit for bit.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the lengths differ or a vector does not lie inside its buffer; a stale or foreign
+    /// [`Error::InvalidArgument`] when the shapes differ or an operand is no [vector](crate::blas#conventions); a stale or foreign
     /// buffer. `y` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let x = device.upload([1.0f32, 2.0])?.into_output();
-    /// let y = device.blas().copy(x.strided(2, -1), device.uninit(2)?)?.await_result()?;
-    /// assert_eq!(device.download(&y)?.await_result()?, [2.0, 1.0]);
+    /// let x = device.tensor([2], [1.0f32, 2.0])?;
+    /// let y = device.blas().copy(x.flip(0)?, device.uninit_tensor([2])?)?;
+    /// assert_eq!(device.to_vec(&y)?, [2.0, 1.0]);
     /// # Ok(()) }
     /// ```
     pub fn copy<'a, T: BlasElement>(
         &self,
-        x: impl ReadableVector<'a, T>,
-        y: impl WritableVector<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
+        x: impl ReadableTensor<'a, T>,
+        y: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
         let (x, y) = (x.into(), y.into());
-        self.submit(Copy { x: x.at, y: y.at, _type: PhantomData }, (x.data,), (y.data,))
+        let made = x.operand().and_then(|(x, of_x)| {
+            let [of_x, of_y] = Strided::of([("x", &of_x), ("y", y.layout())])?;
+            Ok((Copy { x: of_x, y: of_y, _type: PhantomData }, (x,)))
+        });
+        self.writes(made, y)
     }
 
-    /// Exchanges the elements of two vectors (`cublas<t>swap`), bit for bit. The buffers come back in the order in which
+    /// Exchanges the elements of two vectors (`cublas<t>swap`), bit for bit. They come back in the order in which
     /// they were given.
     ///
     /// # Errors
@@ -127,18 +131,18 @@ impl Blas {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let (x, y) = (device.upload([1.0f64, 2.0])?.into_output(), device.upload([3.0, 4.0])?.into_output());
+    /// let (x, y) = (device.tensor([2], [1.0f64, 2.0])?, device.tensor([2], [3.0, 4.0])?);
     /// let (x, y) = device.blas().swap(x, y)?.await_result()?;
-    /// assert_eq!(device.download(&x)?.await_result()?, [3.0, 4.0]);
-    /// assert_eq!(device.download(&y)?.await_result()?, [1.0, 2.0]);
+    /// assert_eq!((device.to_vec(&x)?, device.to_vec(&y)?), (vec![3.0, 4.0], vec![1.0, 2.0]));
     /// # Ok(()) }
     /// ```
     pub fn swap<T: BlasElement>(
         &self,
-        x: impl WritableVector<T>,
-        y: impl WritableVector<T>,
-    ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<T>)> {
+        x: impl WritableTensor<T>,
+        y: impl WritableTensor<T>,
+    ) -> Submitted<(Tensor<T>, Tensor<T>)> {
         let (x, y) = (x.into(), y.into());
-        self.submit(Swap { x: x.at, y: y.at, _type: PhantomData }, (), (x.data, y.data))
+        let made = Strided::of([("x", x.layout()), ("y", y.layout())]);
+        self.writes_two(made.map(|[x, y]| (Swap { x, y, _type: PhantomData }, ())), [x, y])
     }
 }

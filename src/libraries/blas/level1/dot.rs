@@ -1,7 +1,7 @@
 //! The inner product.
 
 use super::super::prelude::*;
-use super::reduction::{OnDevice, Reduction, Returned};
+use super::reduction::Reduction;
 use crate::core::op::Verdict;
 #[cfg(feature = "cuda")]
 use crate::libraries::blas::native::handle;
@@ -15,8 +15,12 @@ pub(super) struct Dot<T, const CONJUGATE: bool> {
 }
 
 impl<T: VectorElement, const CONJUGATE: bool> Dot<T, CONJUGATE> {
-    fn new(x: &Vector<'_, T>, y: &Vector<'_, T>) -> Self {
-        Dot { x: x.at, y: y.at, _type: PhantomData }
+    /// The reduction, and what it reads.
+    #[expect(clippy::type_complexity, reason = "a routine and its operands")]
+    fn new<'x>(x: &'x TensorRef<'_, T>, y: &'x TensorRef<'_, T>) -> Result<(Self, (In<'x, T>, In<'x, T>))> {
+        let ((x, of_x), (y, of_y)) = (x.operand()?, y.operand()?);
+        let [of_x, of_y] = Strided::of([("x", &of_x), ("y", &of_y)])?;
+        Ok((Dot { x: of_x, y: of_y, _type: PhantomData }, (x, y)))
     }
 }
 
@@ -76,36 +80,34 @@ impl Blas {
     /// The sum of `x_i * y_i` (`cublasDotEx`); halves accumulate in f32 and round the sum once.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the lengths differ or a vector does not lie inside
-    /// its buffer; a stale or foreign buffer.
+    /// [`Error::InvalidArgument`] when the shapes differ or an operand is no [vector](crate::blas#conventions); a stale or foreign
+    /// buffer.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let x = device.upload([1.0f32, 2.0, 3.0])?.into_output();
+    /// let x = device.tensor([3], [1.0f32, 2.0, 3.0])?;
     /// assert_eq!(device.blas().dot(&x, &x)?.await_result()?, 14.0);
     /// # Ok(()) }
     /// ```
-    pub fn dot<'a, T: VectorElement>(
+    pub fn dot<'a, 'b, T: VectorElement>(
         &self,
-        x: impl ReadableVector<'a, T>,
-        y: impl ReadableVector<'a, T>,
+        x: impl ReadableTensor<'a, T>,
+        y: impl ReadableTensor<'b, T>,
     ) -> Result<PendingDispatch<T, Verdict>> {
-        let (x, y) = (x.into(), y.into());
-        self.submit(Returned(Dot::<_, false>::new(&x, &y)), (x.data, y.data), ())
+        self.returns(Dot::<T, false>::new(&x.into(), &y.into()))
     }
 
     /// The sum of `conj(x_i) * y_i` (`cublasDotcEx`); the same as [`dot`](Self::dot) for real types.
     ///
     /// # Errors
     /// As [`dot`](Self::dot).
-    pub fn dotc<'a, T: VectorElement>(
+    pub fn dotc<'a, 'b, T: VectorElement>(
         &self,
-        x: impl ReadableVector<'a, T>,
-        y: impl ReadableVector<'a, T>,
+        x: impl ReadableTensor<'a, T>,
+        y: impl ReadableTensor<'b, T>,
     ) -> Result<PendingDispatch<T, Verdict>> {
-        let (x, y) = (x.into(), y.into());
-        self.submit(Returned(Dot::<_, true>::new(&x, &y)), (x.data, y.data), ())
+        self.returns(Dot::<T, true>::new(&x.into(), &y.into()))
     }
 
     /// As [`dot`](Self::dot), with the result left in the first element of `result`.
@@ -116,33 +118,31 @@ impl Blas {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let (blas, x) = (device.blas(), device.upload([3.0f32, 4.0])?.into_output());
-    /// let dot = blas.dot_into(&x, &x, device.uninit(1)?)?.into_output(); // no wait
-    /// let y = blas.axpy_at(&dot, &x, device.zeros(2)?)?.await_result()?;
-    /// assert_eq!(device.download(&y)?.await_result()?, [75.0, 100.0]);
+    /// let (blas, x) = (device.blas(), device.tensor([2], [3.0f32, 4.0])?);
+    /// let dot = blas.dot_into(&x, &x, device.uninit_tensor([1])?)?; // no wait
+    /// let y = blas.axpy(&dot, &x, device.zeros_tensor([2])?)?;
+    /// assert_eq!(device.to_vec(&y)?, [75.0, 100.0]);
     /// # Ok(()) }
     /// ```
-    pub fn dot_into<'a, T: VectorElement>(
+    pub fn dot_into<'a, 'b, T: VectorElement>(
         &self,
-        x: impl ReadableVector<'a, T>,
-        y: impl ReadableVector<'a, T>,
-        result: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let (x, y) = (x.into(), y.into());
-        self.submit(OnDevice(Dot::<_, false>::new(&x, &y)), (x.data, y.data), (result,))
+        x: impl ReadableTensor<'a, T>,
+        y: impl ReadableTensor<'b, T>,
+        result: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        self.leaves(Dot::<T, false>::new(&x.into(), &y.into()), result.into())
     }
 
     /// As [`dotc`](Self::dotc), with the result left in the first element of `result`.
     ///
     /// # Errors
     /// As [`dot_into`](Self::dot_into).
-    pub fn dotc_into<'a, T: VectorElement>(
+    pub fn dotc_into<'a, 'b, T: VectorElement>(
         &self,
-        x: impl ReadableVector<'a, T>,
-        y: impl ReadableVector<'a, T>,
-        result: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let (x, y) = (x.into(), y.into());
-        self.submit(OnDevice(Dot::<_, true>::new(&x, &y)), (x.data, y.data), (result,))
+        x: impl ReadableTensor<'a, T>,
+        y: impl ReadableTensor<'b, T>,
+        result: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        self.leaves(Dot::<T, true>::new(&x.into(), &y.into()), result.into())
     }
 }

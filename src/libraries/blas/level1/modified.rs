@@ -1,6 +1,9 @@
 //! Modified rotations, which need no square root: rotm and rotmg. Real types only.
 
 use super::super::prelude::*;
+use super::rot::one;
+use crate::core::error::Rejected;
+use std::convert::Infallible;
 
 /// The number of elements of a modified rotation: a flag and the four elements of the matrix, column after column.
 const PARAM: usize = 5;
@@ -111,48 +114,36 @@ impl Blas {
     /// Applies a modified rotation to the points `(x_i, y_i)` (`cublas<t>rotm`): `(x, y) = H (x, y)`.
     ///
     /// `param` is a flag and `h11, h21, h12, h22`. By the flag: -1, all four are as given; 0, `h11` and `h22` are 1;
-    /// 1, `h12` is 1 and `h21` is -1; -2, H is the identity, and nothing changes.
+    /// 1, `h12` is 1 and `h21` is -1; -2, H is the identity, and nothing changes. They are an array, or on the device.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the lengths differ or a vector does not lie inside its buffer; a stale or foreign
+    /// [`Error::InvalidArgument`] when the shapes differ or an operand is no [vector](crate::blas#conventions); a stale or foreign
     /// buffer. Both vectors come back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let (x, y) = (device.upload([1.0f64])?.into_output(), device.upload([10.0])?.into_output());
+    /// let (x, y) = (device.tensor([1], [1.0f64])?, device.tensor([1], [10.0])?);
     /// let (x, y) = device.blas().rotm([-1.0, 1.0, 2.0, 3.0, 4.0], x, y)?.await_result()?;
-    /// assert_eq!(device.download(&x)?.await_result()?, [31.0]);
-    /// assert_eq!(device.download(&y)?.await_result()?, [42.0]);
+    /// assert_eq!((device.item(&x)?, device.item(&y)?), (31.0, 42.0));
     /// # Ok(()) }
     /// ```
-    pub fn rotm<T: RealElement>(
+    pub fn rotm<'a, T: RealElement>(
         &self,
-        param: [T; PARAM],
-        x: impl WritableVector<T>,
-        y: impl WritableVector<T>,
-    ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<T>)> {
-        let (x, y) = (x.into(), y.into());
-        self.submit(Rotm { param, x: x.at, y: y.at }, (None,), (x.data, y.data))
-    }
-
-    /// As [`rotm`](Self::rotm), with the five numbers read from device memory when the work runs.
-    ///
-    /// # Errors
-    /// As [`rotm`](Self::rotm).
-    pub fn rotm_at<'a, T: RealElement>(
-        &self,
-        param: impl Readable<'a, T>,
-        x: impl WritableVector<T>,
-        y: impl WritableVector<T>,
-    ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<T>)> {
-        let (x, y) = (x.into(), y.into());
-        let rotm = Rotm { param: [T::default(); PARAM], x: x.at, y: y.at };
-        self.submit(rotm, (Some(param.into()),), (x.data, y.data))
+        param: impl Into<Numbers<'a, T, PARAM>>,
+        x: impl WritableTensor<T>,
+        y: impl WritableTensor<T>,
+    ) -> Submitted<(Tensor<T>, Tensor<T>)> {
+        let (param, x, y) = (param.into(), x.into(), y.into());
+        let made = Strided::of([("x", x.layout()), ("y", y.layout())]).and_then(|[x, y]| {
+            let (param, at) = param.parts("param")?;
+            Ok((Rotm { param, x, y }, (at,)))
+        });
+        self.writes_two(made, [x, y])
     }
 
     /// Computes the modified rotation that takes `(sqrt(d1) * x1, sqrt(d2) * y1)` to a vector whose second component is
-    /// zero (`cublas<t>rotmg`). All numbers are in device memory, each the first element of its buffer. As for
+    /// zero (`cublas<t>rotmg`). All numbers are in device memory, each the only element of its tensor. As for
     /// [`rotg`](Self::rotg), there is no form that takes and returns numbers on the host.
     ///
     /// `d1`, `d2` and `x1` become those of the result; `param` becomes the five numbers of [`rotm`](Self::rotm), except
@@ -166,22 +157,41 @@ impl Blas {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let of = |x: f64| device.upload([x]).map(|pending| pending.into_output());
+    /// let of = |x: f64| device.tensor([1], [x]);
     /// let (d1, d2, x1, y1) = (of(1.0)?, of(1.0)?, of(2.0)?, of(1.0)?);
-    /// let (_, _, x1, param) = device.blas().rotmg(d1, d2, x1, &y1, device.zeros(5)?)?.await_result()?;
-    /// assert_eq!(device.download(&x1)?.await_result()?, [2.5]);
-    /// assert_eq!(device.download(&param)?.await_result()?, [0.0, 0.0, -0.5, 0.5, 0.0]);
+    /// let (_, _, x1, param) = device.blas().rotmg(d1, d2, x1, &y1, device.zeros_tensor([5])?)?.await_result()?;
+    /// assert_eq!(device.item(&x1)?, 2.5);
+    /// assert_eq!(device.to_vec(&param)?, [0.0, 0.0, -0.5, 0.5, 0.0]);
     /// # Ok(()) }
     /// ```
-    #[expect(clippy::type_complexity, reason = "four buffers in, the same four out")]
+    #[expect(clippy::type_complexity, reason = "four tensors in, the same four out")]
     pub fn rotmg<'a, T: RealElement>(
         &self,
-        d1: DeviceBuffer<T>,
-        d2: DeviceBuffer<T>,
-        x1: DeviceBuffer<T>,
-        y1: impl Readable<'a, T>,
-        param: DeviceBuffer<T>,
-    ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<T>, DeviceBuffer<T>, DeviceBuffer<T>)> {
-        self.submit(Rotmg::<T>(PhantomData), (y1.into(),), (d1, d2, x1, param))
+        d1: impl WritableTensor<T>,
+        d2: impl WritableTensor<T>,
+        x1: impl WritableTensor<T>,
+        y1: impl ReadableTensor<'a, T>,
+        param: impl WritableTensor<T>,
+    ) -> Submitted<(Tensor<T>, Tensor<T>, Tensor<T>, Tensor<T>)> {
+        let (y1, param) = (y1.into(), param.into());
+        let apart = !param.layout().is_row_major();
+        let ((d1, of_d1), (d2, of_d2)) = (one(d1.into()), one(d2.into()));
+        let ((x1, of_x1), (param, of_param)) = (one(x1.into()), one(param));
+        let whole =
+            |(d1, d2, x1, param)| (of_d1.tensor(d1), of_d2.tensor(d2), of_x1.tensor(x1), of_param.tensor(param));
+        let made = match y1.operand() {
+            Ok(_) if apart => Err(Error::invalid("param", "its elements are not neighbours in order")),
+            made => made,
+        };
+        let (y1, _) = match made {
+            Ok(made) => made,
+            Err(error) => return Err(Rejected::new(error.in_op("rotmg", "blas"), whole((d1, d2, x1, param)))),
+        };
+        match self.submit(Rotmg::<T>(PhantomData), (y1,), (d1, d2, x1, param)) {
+            Ok(pending) => {
+                Ok(pending.retype(|all| Ok::<_, Infallible>(whole(all))).unwrap_or_else(|never| match never {}))
+            }
+            Err(rejected) => Err(rejected.map(whole)),
+        }
     }
 }

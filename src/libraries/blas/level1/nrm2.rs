@@ -1,7 +1,7 @@
 //! The Euclidean norm.
 
 use super::super::prelude::*;
-use super::reduction::{OnDevice, Reduction, Returned};
+use super::reduction::Reduction;
 use crate::core::op::Verdict;
 #[cfg(feature = "cuda")]
 use crate::libraries::blas::native::handle;
@@ -11,6 +11,15 @@ use crate::libraries::blas::native::handle;
 pub(super) struct Nrm2<T> {
     x: Strided,
     _type: PhantomData<T>,
+}
+
+impl<T: VectorElement> Nrm2<T> {
+    /// The reduction, and what it reads. The order of the elements does not matter.
+    fn new<'x>(x: &'x TensorRef<'_, T>) -> Result<(Self, (In<'x, T>,))> {
+        let (x, of_x) = x.operand()?;
+        let [of_x] = Strided::of([("x", &of_x)])?;
+        Ok((Nrm2 { x: of_x.ascending(), _type: PhantomData }, (x,)))
+    }
 }
 
 impl<T: VectorElement> Reduction for Nrm2<T> {
@@ -31,7 +40,7 @@ impl<T: VectorElement> Reduction for Nrm2<T> {
     }
 
     fn is_empty(&self) -> bool {
-        self.x.forwards().n == 0
+        self.x.n == 0
     }
 
     #[cfg(feature = "host")]
@@ -68,26 +77,23 @@ impl<T: VectorElement> Reduction for Nrm2<T> {
 }
 
 impl Blas {
-    /// The Euclidean norm (`cublasNrm2Ex`), without avoidable overflow; halves accumulate in f32 and round once. Zero
-    /// for a vector that runs backwards, which BLAS treats as empty.
+    /// The Euclidean norm (`cublasNrm2Ex`), without avoidable overflow; halves accumulate in f32 and round once.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the vector does not lie inside its buffer; a stale
-    /// or foreign buffer.
+    /// [`Error::InvalidArgument`] when `x` is no [vector](crate::blas#conventions); a stale or foreign buffer.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let x = device.upload([3.0f32, 4.0])?.into_output();
+    /// let x = device.tensor([2], [3.0f32, 4.0])?;
     /// assert_eq!(device.blas().nrm2(&x)?.await_result()?, 5.0);
     /// # Ok(()) }
     /// ```
     pub fn nrm2<'a, T: VectorElement>(
         &self,
-        x: impl ReadableVector<'a, T>,
+        x: impl ReadableTensor<'a, T>,
     ) -> Result<PendingDispatch<T::Norm, Verdict>> {
-        let x = x.into();
-        self.submit(Returned(Nrm2::<T> { x: x.at, _type: PhantomData }), (x.data,), ())
+        self.returns(Nrm2::<T>::new(&x.into()))
     }
 
     /// As [`nrm2`](Self::nrm2), with the result left in the first element of `result`.
@@ -96,10 +102,9 @@ impl Blas {
     /// As [`nrm2`](Self::nrm2), and when `result` is empty; it comes back.
     pub fn nrm2_into<'a, T: VectorElement>(
         &self,
-        x: impl ReadableVector<'a, T>,
-        result: DeviceBuffer<T::Norm>,
-    ) -> Submitted<DeviceBuffer<T::Norm>> {
-        let x = x.into();
-        self.submit(OnDevice(Nrm2::<T> { x: x.at, _type: PhantomData }), (x.data,), (result,))
+        x: impl ReadableTensor<'a, T>,
+        result: impl WritableTensor<T::Norm>,
+    ) -> Submitted<Tensor<T::Norm>> {
+        self.leaves(Nrm2::<T>::new(&x.into()), result.into())
     }
 }

@@ -1,12 +1,16 @@
 //! What the routines that compute one number have in common: the dispatch returns it, or it stays on the device.
 
+use super::super::Blas;
 #[cfg(feature = "cuda")]
 use super::super::routine::Queue;
 use super::super::routine::Routine;
 use crate::core::buffer::{DeviceBuffer, Elems};
+use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Output, Raw, Spans};
+use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Part, Tensor};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -125,5 +129,25 @@ impl<R: Reduction> Routine for OnDevice<R> {
             return unsafe { queue.fill(result.address(), 1, bytemuck::bytes_of(&R::Number::default())) };
         }
         self.0.cuda(queue, result.address() as *mut _)
+    }
+}
+
+impl Blas {
+    /// Submits a reduction, if it could be made of its operands, that returns its number.
+    pub(super) fn returns<R: Reduction>(
+        &self,
+        made: Result<(R, <R::Reads as Elems>::Ins<'_>)>,
+    ) -> Result<PendingDispatch<R::Answer, <R::Raw as Raw>::Left>> {
+        let (reduction, reads) = made.map_err(|error| error.in_op(R::NAME, "blas"))?;
+        Ok(self.submit(Returned(reduction), reads, ())?)
+    }
+
+    /// The same, with the number left in the first element of `result`.
+    pub(super) fn leaves<R: Reduction>(
+        &self,
+        made: Result<(R, <R::Reads as Elems>::Ins<'_>)>,
+        result: Part<R::Number>,
+    ) -> Submitted<Tensor<R::Number>> {
+        self.writes(made.map(|(reduction, reads)| (OnDevice(reduction), reads)), result)
     }
 }

@@ -1,6 +1,9 @@
 //! Plane rotations: rot and rotg.
 
 use super::super::prelude::*;
+use crate::core::element::Element;
+use crate::device::tensor::{Part, Whole};
+use std::convert::Infallible;
 
 /// `x = c * x + s * y`, `y = c * y - conj(s) * x`, with an s of the element's type or of its real type.
 macro_rules! rotation {
@@ -114,46 +117,34 @@ impl<T: BlasElement> Routine for Rotg<T> {
 }
 
 impl Blas {
-    /// Rotates the points `(x_i, y_i)`: `x = c * x + s * y`, `y = c * y - conj(s) * x` (`cublas<t>rot`).
+    /// Rotates the points `(x_i, y_i)`: `x = c * x + s * y`, `y = c * y - conj(s) * x` (`cublas<t>rot`). If one of `c` and `s` is on the
+    /// device, both must be.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the lengths differ or a vector does not lie inside its buffer; a stale or foreign
-    /// buffer. Both vectors come back.
+    /// [`Error::InvalidArgument`] when the shapes differ, an operand is no [vector](crate::blas#conventions), or one of `c` and `s` alone
+    /// is on the device; a stale or foreign buffer. Both vectors come back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let (x, y) = (device.upload([1.0f64, 2.0])?.into_output(), device.upload([3.0, 4.0])?.into_output());
+    /// let (x, y) = (device.tensor([2], [1.0f64, 2.0])?, device.tensor([2], [3.0, 4.0])?);
     /// let (x, y) = device.blas().rot(0.0, 1.0, x, y)?.await_result()?; // a quarter turn
-    /// assert_eq!(device.download(&x)?.await_result()?, [3.0, 4.0]);
-    /// assert_eq!(device.download(&y)?.await_result()?, [-1.0, -2.0]);
+    /// assert_eq!((device.to_vec(&x)?, device.to_vec(&y)?), (vec![3.0, 4.0], vec![-1.0, -2.0]));
     /// # Ok(()) }
     /// ```
-    pub fn rot<T: BlasElement>(
+    pub fn rot<'a, 'b, T: BlasElement>(
         &self,
-        c: T::Real,
-        s: T,
-        x: impl WritableVector<T>,
-        y: impl WritableVector<T>,
-    ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<T>)> {
-        let (x, y) = (x.into(), y.into());
-        self.submit(Rot::<T> { c, s, x: x.at, y: y.at }, (None, None), (x.data, y.data))
-    }
-
-    /// As [`rot`](Self::rot), with `c` and `s` read from device memory, each the first element, when the work runs.
-    ///
-    /// # Errors
-    /// As [`rot`](Self::rot).
-    pub fn rot_at<'a, T: BlasElement>(
-        &self,
-        c: impl Readable<'a, T::Real>,
-        s: impl Readable<'a, T>,
-        x: impl WritableVector<T>,
-        y: impl WritableVector<T>,
-    ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<T>)> {
-        let (x, y) = (x.into(), y.into());
-        let rot = Rot::<T> { c: T::Real::default(), s: T::default(), x: x.at, y: y.at };
-        self.submit(rot, (Some(c.into()), Some(s.into())), (x.data, y.data))
+        c: impl Into<Numbers<'a, T::Real>>,
+        s: impl Into<Numbers<'b, T>>,
+        x: impl WritableTensor<T>,
+        y: impl WritableTensor<T>,
+    ) -> Submitted<(Tensor<T>, Tensor<T>)> {
+        let (c, s, x, y) = (c.into(), s.into(), x.into(), y.into());
+        let made = Strided::of([("x", x.layout()), ("y", y.layout())]).and_then(|[x, y]| {
+            let (c, s, at) = both(&c, &s)?;
+            Ok((Rot::<T> { c, s, x, y }, at))
+        });
+        self.writes_two(made, [x, y])
     }
 
     /// As [`rot`](Self::rot), with a real `s` (`cublasCsrot`, `cublasZdrot`).
@@ -162,36 +153,23 @@ impl Blas {
     /// As [`rot`](Self::rot).
     #[doc(alias = "csrot")]
     #[doc(alias = "zdrot")]
-    pub fn rot_real<T: BlasElement>(
+    pub fn rot_real<'a, 'b, T: BlasElement>(
         &self,
-        c: T::Real,
-        s: T::Real,
-        x: impl WritableVector<T>,
-        y: impl WritableVector<T>,
-    ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<T>)> {
-        let (x, y) = (x.into(), y.into());
-        self.submit(RotReal::<T> { c, s, x: x.at, y: y.at }, (None, None), (x.data, y.data))
+        c: impl Into<Numbers<'a, T::Real>>,
+        s: impl Into<Numbers<'b, T::Real>>,
+        x: impl WritableTensor<T>,
+        y: impl WritableTensor<T>,
+    ) -> Submitted<(Tensor<T>, Tensor<T>)> {
+        let (c, s, x, y) = (c.into(), s.into(), x.into(), y.into());
+        let made = Strided::of([("x", x.layout()), ("y", y.layout())]).and_then(|[x, y]| {
+            let (c, s, at) = both(&c, &s)?;
+            Ok((RotReal::<T> { c, s, x, y }, at))
+        });
+        self.writes_two(made, [x, y])
     }
 
-    /// As [`rot_real`](Self::rot_real), with `c` and `s` read from device memory, each the first element, when the work
-    /// runs.
-    ///
-    /// # Errors
-    /// As [`rot`](Self::rot).
-    pub fn rot_real_at<'a, T: BlasElement>(
-        &self,
-        c: impl Readable<'a, T::Real>,
-        s: impl Readable<'a, T::Real>,
-        x: impl WritableVector<T>,
-        y: impl WritableVector<T>,
-    ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<T>)> {
-        let (x, y) = (x.into(), y.into());
-        let rot = RotReal::<T> { c: T::Real::default(), s: T::Real::default(), x: x.at, y: y.at };
-        self.submit(rot, (Some(c.into()), Some(s.into())), (x.data, y.data))
-    }
-
-    /// Computes the rotation that takes `(a, b)` to `(r, 0)` (`cublas<t>rotg`), all in device memory, each the first
-    /// element of its buffer: `c * a + s * b = r` and `c * b - conj(s) * a = 0`, with `c` real and `c^2 + |s|^2 = 1`.
+    /// Computes the rotation that takes `(a, b)` to `(r, 0)` (`cublas<t>rotg`), all in device memory, each the only
+    /// element of its tensor: `c * a + s * b = r` and `c * b - conj(s) * a = 0`, with `c` real and `c^2 + |s|^2 = 1`.
     /// The previous contents of `c` and `s` are not used. There is no form that takes and returns numbers on the host:
     /// this is for numbers that are already on the device, such as the elements that a rotation must make zero.
     ///
@@ -206,24 +184,51 @@ impl Blas {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let (a, b) = (device.upload([3.0f64])?.into_output(), device.upload([4.0])?.into_output());
-    /// let (c, s) = (device.zeros(1)?, device.zeros(1)?);
-    /// let (r, _z, c, s) = device.blas().rotg(a, b, c, s)?.into_output(); // no wait
-    /// let (x, y) = (device.upload([3.0])?.into_output(), device.upload([4.0])?.into_output());
-    /// let (x, y) = device.blas().rot_at(&c, &s, x, y)?.await_result()?;
-    /// assert!((device.download(&x)?.await_result()?[0] - 5.0).abs() < 1e-15);
-    /// assert!(device.download(&y)?.await_result()?[0].abs() < 1e-15);
-    /// # assert!((device.download(&r)?.await_result()?[0] - 5.0).abs() < 1e-15);
+    /// let of = |x: f64| device.tensor([1], [x]);
+    /// let (r, _z, c, s) = device.blas().rotg(of(3.0)?, of(4.0)?, of(0.0)?, of(0.0)?)?.each(); // no wait
+    /// let (x, y) = device.blas().rot(&c, &s, of(3.0)?, of(4.0)?)?.await_result()?;
+    /// assert!((device.item(&x)? - 5.0).abs() < 1e-15);
+    /// assert!(device.item(&y)?.abs() < 1e-15);
+    /// # assert!((device.item(&r)? - 5.0).abs() < 1e-15);
     /// # Ok(()) }
     /// ```
     #[expect(clippy::type_complexity, reason = "four buffers in, the same four out")]
+    #[expect(clippy::type_complexity, reason = "four tensors in, the same four out")]
     pub fn rotg<T: BlasElement>(
         &self,
-        a: DeviceBuffer<T>,
-        b: DeviceBuffer<T>,
-        c: DeviceBuffer<T::Real>,
-        s: DeviceBuffer<T>,
-    ) -> Submitted<(DeviceBuffer<T>, DeviceBuffer<T>, DeviceBuffer<T::Real>, DeviceBuffer<T>)> {
-        self.submit(Rotg::<T>(PhantomData), (), (a, b, c, s))
+        a: impl WritableTensor<T>,
+        b: impl WritableTensor<T>,
+        c: impl WritableTensor<T::Real>,
+        s: impl WritableTensor<T>,
+    ) -> Submitted<(Tensor<T>, Tensor<T>, Tensor<T::Real>, Tensor<T>)> {
+        let ((a, of_a), (b, of_b)) = (one(a.into()), one(b.into()));
+        let ((c, of_c), (s, of_s)) = (one(c.into()), one(s.into()));
+        let whole = |(a, b, c, s)| (of_a.tensor(a), of_b.tensor(b), of_c.tensor(c), of_s.tensor(s));
+        match self.submit(Rotg::<T>(PhantomData), (), (a, b, c, s)) {
+            Ok(pending) => {
+                Ok(pending.retype(|all| Ok::<_, Infallible>(whole(all))).unwrap_or_else(|never| match never {}))
+            }
+            Err(rejected) => Err(rejected.map(whole)),
+        }
     }
+}
+
+/// The numbers of a rotation, and where they are on the device: both, or none.
+#[expect(clippy::type_complexity, reason = "two numbers, and two places")]
+fn both<'n, C: Element, S: Element>(
+    c: &'n Numbers<'_, C>,
+    s: &'n Numbers<'_, S>,
+) -> Result<(C, S, (Option<In<'n, C>>, Option<In<'n, S>>))> {
+    let ((c, at_c), (s, at_s)) = (c.one("c")?, s.one("s")?);
+    if at_c.is_some() != at_s.is_some() {
+        let name = if at_c.is_some() { "s" } else { "c" };
+        return Err(Error::invalid(name, "a value, but the other number of the rotation is on the device"));
+    }
+    Ok((c, s, (at_c, at_s)))
+}
+
+/// The buffer of a number that is written, and what makes its tensor again.
+pub(super) fn one<T: Element>(number: Part<T>) -> (DeviceBuffer<T>, Whole) {
+    let (buffer, _, whole) = number.operand();
+    (buffer, whole)
 }

@@ -30,13 +30,13 @@ impl<T: VectorElement> Routine for Scal<T> {
 
     #[cfg(feature = "host")]
     fn host(&self, (alpha,): (Option<&[T::Scalar]>,), (x,): (&mut [T],)) -> Result<()> {
-        T::Host::scal(self.x.forwards().n, value(self.alpha, alpha), x, self.x.inc);
+        T::Host::scal(self.x.n, value(self.alpha, alpha), x, self.x.ascending().inc);
         Ok(())
     }
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
-        let ((alpha,), (x,), codes, at) = (*queue.reads(), *queue.writes(), T::CODES, self.x.forwards());
+        let ((alpha,), (x,), codes, at) = (*queue.reads(), *queue.writes(), T::CODES, self.x.ascending());
         if at.n == 0 {
             return Ok(());
         }
@@ -61,37 +61,30 @@ impl<T: VectorElement> Routine for Scal<T> {
 }
 
 impl Blas {
-    /// `x = alpha * x` (`cublasScalEx`). A NaN stays a NaN, also for `alpha == 0`. A vector that runs backwards is
-    /// treated as empty, as in BLAS.
+    /// `x = alpha * x` (`cublasScalEx`). A NaN stays a NaN, also for `alpha == 0`.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the vector does not lie inside its buffer; a stale
-    /// or foreign buffer. It comes back.
+    /// [`Error::InvalidArgument`] when `x` is no [vector](crate::blas#conventions); a stale or foreign buffer. It comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let x = device.upload([1.0f32, 2.0, 3.0])?.into_output();
-    /// let x = device.blas().scal(2.0, x.into_strided(2, 2))?.await_result()?;
-    /// assert_eq!(device.download(&x)?.await_result()?, [2.0, 2.0, 6.0]);
+    /// let x = device.tensor([2, 2], [1.0f32, 2.0, 3.0, 4.0])?;
+    /// let x = device.blas().scal(2.0, x.part(|all| all.index(1, 0))?)?; // a column
+    /// assert_eq!(device.to_vec(&x)?, [2.0, 2.0, 6.0, 4.0]);
     /// # Ok(()) }
     /// ```
-    pub fn scal<T: VectorElement>(&self, alpha: T::Scalar, x: impl WritableVector<T>) -> Submitted<DeviceBuffer<T>> {
-        let x = x.into();
-        self.submit(Scal::<T> { alpha, x: x.at }, (None,), (x.data,))
-    }
-
-    /// As [`scal`](Self::scal), with `alpha` read from device memory, the first element, when the work runs.
-    ///
-    /// # Errors
-    /// As [`scal`](Self::scal).
-    pub fn scal_at<'a, T: VectorElement>(
+    pub fn scal<'a, T: VectorElement>(
         &self,
-        alpha: impl Readable<'a, T::Scalar>,
-        x: impl WritableVector<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let x = x.into();
-        self.submit(Scal::<T> { alpha: T::Scalar::default(), x: x.at }, (Some(alpha.into()),), (x.data,))
+        alpha: impl Into<Numbers<'a, T::Scalar>>,
+        x: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        let (alpha, x) = (alpha.into(), x.into());
+        let made = Strided::of([("x", x.layout())]).and_then(|[of_x]| {
+            let (alpha, at) = alpha.one("alpha")?;
+            Ok((Scal::<T> { alpha, x: of_x }, (at,)))
+        });
+        self.writes(made, x)
     }
 
     /// `x = alpha * x` for a real `alpha` (`cublas<t>scal`, `csscal`, `zdscal`): it multiplies both parts of a complex
@@ -102,22 +95,17 @@ impl Blas {
     /// As [`scal`](Self::scal).
     #[doc(alias = "csscal")]
     #[doc(alias = "zdscal")]
-    pub fn scal_real<T: BlasElement>(&self, alpha: T::Real, x: impl WritableVector<T>) -> Submitted<DeviceBuffer<T>> {
-        let x = x.into();
-        self.submit(ScalReal::<T> { alpha, x: x.at }, (None,), (x.data,))
-    }
-
-    /// As [`scal_real`](Self::scal_real), with `alpha` read from device memory, the first element, when the work runs.
-    ///
-    /// # Errors
-    /// As [`scal`](Self::scal).
-    pub fn scal_real_at<'a, T: BlasElement>(
+    pub fn scal_real<'a, T: BlasElement>(
         &self,
-        alpha: impl Readable<'a, T::Real>,
-        x: impl WritableVector<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let x = x.into();
-        self.submit(ScalReal::<T> { alpha: T::Real::default(), x: x.at }, (Some(alpha.into()),), (x.data,))
+        alpha: impl Into<Numbers<'a, T::Real>>,
+        x: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        let (alpha, x) = (alpha.into(), x.into());
+        let made = Strided::of([("x", x.layout())]).and_then(|[of_x]| {
+            let (alpha, at) = alpha.one("alpha")?;
+            Ok((ScalReal::<T> { alpha, x: of_x }, (at,)))
+        });
+        self.writes(made, x)
     }
 }
 
@@ -147,13 +135,13 @@ impl<T: BlasElement> Routine for ScalReal<T> {
 
     #[cfg(feature = "host")]
     fn host(&self, (alpha,): (Option<&[T::Real]>,), (x,): (&mut [T],)) -> Result<()> {
-        T::scal_real(self.x.forwards().n, value(self.alpha, alpha), x, self.x.inc);
+        T::scal_real(self.x.n, value(self.alpha, alpha), x, self.x.ascending().inc);
         Ok(())
     }
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
-        let ((alpha,), (x,), at) = (*queue.reads(), *queue.writes(), self.x.forwards());
+        let ((alpha,), (x,), at) = (*queue.reads(), *queue.writes(), self.x.ascending());
         if at.n == 0 {
             return Ok(());
         }

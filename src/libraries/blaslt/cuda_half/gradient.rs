@@ -6,7 +6,7 @@
 //! no such requirement.
 
 use super::super::Order;
-use super::super::epilogue::{Beside, Extra, Kind, WritePlaces};
+use super::super::epilogue::{Extra, Kind, SecondOutput, WritePlaces};
 use super::super::op::{Fused, Geometry};
 use super::super::operands::{ReadPlaces, Reading};
 use super::super::spec::Layout;
@@ -50,9 +50,9 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let [a, b, ..] = geometry.layouts;
         let [trans_a, trans_b] = self.spec.trans;
         let transposed = |layout: Layout, trans| (trans != Transpose::No) != (layout.order == Order::Row);
-        match self.kind.beside {
-            Beside::GradientOfA => transposed(a, trans_a),
-            Beside::GradientOfB => !transposed(b, trans_b),
+        match self.kind.second {
+            SecondOutput::GradientOfA => transposed(a, trans_a),
+            SecondOutput::GradientOfB => !transposed(b, trans_b),
             _ => false,
         }
     }
@@ -66,7 +66,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         geometry: &Geometry,
     ) -> Result<Ones> {
         let ([a, b, ..], [trans_a, trans_b]) = (geometry.layouts, self.spec.trans);
-        let of_a = self.kind.beside == Beside::GradientOfA;
+        let of_a = self.kind.second == SecondOutput::GradientOfA;
         let (layout, trans, address) = if of_a { (a, trans_a, reads.a.address) } else { (b, trans_b, reads.b.address) };
         let [type_a, type_b, ..] = T::CODES.matrices;
         let (data_type, dtype) = if of_a { (type_a, T::A::DTYPE) } else { (type_b, T::B::DTYPE) };
@@ -79,7 +79,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let at = queue.scratch(terms.checked_mul(size).ok_or_else(overflow)?)?;
         let vector = |rows, stride| Layout { rows, columns: 1, order: Order::Column, ld: rows, stride, len: rows };
         let sums = matrix(T::CODES.bias, vector(len, geometry.bias_stride));
-        let d = writes.beside.map_or(0, |place| place.address);
+        let d = writes.second.map_or(0, |place| place.address);
         let addresses = Addresses { a: factor.address, b: at, c: d, d, ..Addresses::default() };
         let problem = Problem {
             matrices: [matrix(data_type, factor.layout), matrix(data_type, vector(terms, 0)), sums, sums],

@@ -17,7 +17,7 @@ mod problem;
 mod side;
 mod zeros;
 
-use super::epilogue::{Beside, Extra};
+use super::epilogue::{Extra, SecondOutput};
 use super::op::{Fused, Geometry};
 use super::operands::Reading;
 use super::selection::{Form, Selection};
@@ -61,7 +61,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
 
     /// The forms in which the product is tried, best first.
     fn forms(&self, queue: &Enqueue<'_, Self>, geometry: &Geometry) -> SmallVec<[Form; 3]> {
-        let of_factors = matches!(self.kind.beside, Beside::GradientOfA | Beside::GradientOfB) && self.spec.k > 0;
+        let of_factors =
+            matches!(self.kind.second, SecondOutput::GradientOfA | SecondOutput::GradientOfB) && self.spec.k > 0;
         let mut forms = SmallVec::new();
         // If nothing is multiplied for D, the library would still read the factors for it, and a NaN in them would
         // reach D.
@@ -100,7 +101,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         }
         if self.spec.is_empty() {
             // The gradient of a factor does not depend on the other one, which may have nothing.
-            let of_factors = matches!(self.kind.beside, Beside::GradientOfA | Beside::GradientOfB);
+            let of_factors = matches!(self.kind.second, SecondOutput::GradientOfA | SecondOutput::GradientOfB);
             let is_there = self.spec.k > 0 && self.spec.batch > 0 && self.gradient_len().is_some_and(|len| len > 0);
             let sums = match of_factors && is_there {
                 true => Some(self.gradient(queue, &reads, &writes, geometry)?),
@@ -114,12 +115,12 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             ahead.push(Ahead::Zeros(at, bytes));
         }
         let mut kind = self.kind;
-        let of_factors = matches!(kind.beside, Beside::GradientOfA | Beside::GradientOfB);
+        let of_factors = matches!(kind.second, SecondOutput::GradientOfA | SecondOutput::GradientOfB);
         if of_factors && self.spec.k == 0 {
             ahead.push(Ahead::ZeroGradients);
         }
         if of_factors && (self.spec.k == 0 || apart) {
-            kind.beside = Beside::Nothing;
+            kind.second = SecondOutput::Nothing;
         }
         let zeros = self.spec.k == 0 || (self.has_no_product(queue) && (apart || !of_factors));
         let (mut problem, mut addresses) = self.problem(queue, kind, &reads, &writes, geometry, zeros);

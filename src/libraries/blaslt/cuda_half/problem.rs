@@ -1,7 +1,7 @@
 //! The problem in the library's terms, and the addresses that go with it.
 
 use super::super::Order;
-use super::super::epilogue::{Beside, Extra, Function, Kind, Place, WritePlaces};
+use super::super::epilogue::{Extra, Function, Kind, Place, SecondOutput, WritePlaces};
 use super::super::op::{Fused, Geometry};
 use super::super::operands::{ReadPlaces, Reading};
 use super::super::spec::{Layout, Matmul};
@@ -20,17 +20,18 @@ fn addresses(kind: Kind, reads: &ReadPlaces, writes: &WritePlaces, ([a, b], scal
     let aux = match kind.function {
         Function::ReluGradient => reads.mask,
         Function::GeluGradient => reads.pre,
-        _ if matches!(kind.beside, Beside::Mask | Beside::PreActivation) => writes.beside,
+        _ if matches!(kind.second, SecondOutput::Mask | SecondOutput::PreActivation) => writes.second,
         _ => None,
     };
-    let gradient = matches!(kind.beside, Beside::RowGradient | Beside::GradientOfA | Beside::GradientOfB);
+    let gradient =
+        matches!(kind.second, SecondOutput::RowGradient | SecondOutput::GradientOfA | SecondOutput::GradientOfB);
     let d = writes.d.address;
     Addresses {
         a: a.address,
         b: b.address,
         c: reads.c.map_or(d, |place| place.address),
         d,
-        bias: address(if gradient { writes.beside } else { reads.bias }),
+        bias: address(if gradient { writes.second } else { reads.bias }),
         aux: address(aux),
         scales: [a.scale, b.scale, scale_d, address(writes.amax)],
         factors: match *reads.factors.as_slice() {
@@ -85,13 +86,13 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         if d.order == Order::Row && !kind.bias {
             (a, b) = (b.transposed(), a.transposed());
             (c, d) = (c.transposed(), d.transposed());
-            kind.beside = match kind.beside {
-                Beside::GradientOfA => Beside::GradientOfB,
-                Beside::GradientOfB => Beside::GradientOfA,
-                beside => beside,
+            kind.second = match kind.second {
+                SecondOutput::GradientOfA => SecondOutput::GradientOfB,
+                SecondOutput::GradientOfB => SecondOutput::GradientOfA,
+                second => second,
             };
         }
-        let of_pre = kind.function == Function::GeluGradient || kind.beside == Beside::PreActivation;
+        let of_pre = kind.function == Function::GeluGradient || kind.second == SecondOutput::PreActivation;
         let addresses = addresses(kind, reads, writes, ([&a, &b], scale_d));
         let problem = Problem {
             matrices: [

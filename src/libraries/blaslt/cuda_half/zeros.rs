@@ -1,7 +1,7 @@
 //! Zeros: in place of factors that must not be read, and for the additional outputs of a product without terms or
 //! without elements.
 
-use super::super::epilogue::{Beside, Extra, WritePlaces};
+use super::super::epilogue::{Extra, SecondOutput, WritePlaces};
 use super::super::op::{Fused, Geometry};
 use super::super::operands::Reading;
 use super::super::types::MatmulTypes;
@@ -25,8 +25,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
 
     /// An auxiliary matrix that is written and has gaps, which must be zero: an address and bytes.
     pub(super) fn gapped(&self, writes: &WritePlaces, geometry: &Geometry) -> Option<(u64, usize)> {
-        let place = writes.beside.filter(|_| self.writes_gaps(&geometry.aux))?;
-        let size = if self.kind.beside == Beside::Mask { 1 } else { size_of::<T::Aux>() };
+        let place = writes.second.filter(|_| self.writes_gaps(&geometry.aux))?;
+        let size = if self.kind.second == SecondOutput::Mask { 1 } else { size_of::<T::Aux>() };
         Some((place.address, place.len * size))
     }
 
@@ -54,7 +54,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         writes: &WritePlaces,
         geometry: &Geometry,
     ) -> Result<()> {
-        let (Some(len), Some(grad)) = (self.gradient_len(), writes.beside) else { return Ok(()) };
+        let (Some(len), Some(grad)) = (self.gradient_len(), writes.second) else { return Ok(()) };
         let size = size_of::<T::Bias>();
         if len == 0 {
             return Ok(()); // the batch may be of any size

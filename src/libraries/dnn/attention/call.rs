@@ -1,8 +1,8 @@
 //! What is called, without its types: the sizes, and where everything lies.
 
-use super::laid::heads_last;
-use super::laid::{copied, four, laid, packed, placed};
-use super::scene::{Rows, Scene};
+use super::problem::{AttentionProblem, Rows};
+use super::rows::heads_last;
+use super::rows::{copied, four, packed, placed, rows_or_copy};
 use super::spec::{Attention, Corner};
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
@@ -61,7 +61,7 @@ impl<'a> Call<'a> {
     }
 
     /// The sizes; where everything lies is not known yet.
-    pub(super) fn scene(&self, [q, k, v]: [&AnyTensorRef<'_>; 3]) -> Result<Scene> {
+    pub(super) fn problem(&self, [q, k, v]: [&AnyTensorRef<'_>; 3]) -> Result<AttentionProblem> {
         let [batch, heads, queries, width] = four("q", q.shape())?;
         let k_extents = four("k", k.shape())?;
         let [of_k, kv_heads, places, of_key] = k_extents;
@@ -83,7 +83,7 @@ impl<'a> Call<'a> {
         let keys = pages.map_or(Some(places), |pages| places.checked_mul(pages.table));
         let keys = keys.ok_or_else(|| Error::invalid("pages", "the sizes are too large"))?;
         let scale = self.scale.unwrap_or_else(|| 1.0 / (width.max(1) as f64).sqrt());
-        let scene = Scene {
+        let problem = AttentionProblem {
             dtype: self.dtype,
             batch,
             heads,
@@ -111,8 +111,8 @@ impl<'a> Call<'a> {
             tf32: self.tf32 && self.dtype == DType::F32,
             deterministic: self.deterministic,
         };
-        scene.check()?;
-        Ok(scene)
+        problem.check()?;
+        Ok(problem)
     }
 
     /// Gradients are those of tensors.
@@ -126,9 +126,9 @@ impl<'a> Call<'a> {
     }
 
     /// The bias where it is read: as it lies, or `None` for a copy in row-major order; and its distances.
-    fn bias(&self, scene: &Scene) -> Result<Option<(AnyTensorRef<'a>, Option<MaybeCopied<'a>>, Rows)>> {
+    fn bias(&self, problem: &AttentionProblem) -> Result<Option<(AnyTensorRef<'a>, Option<MaybeCopied<'a>>, Rows)>> {
         let Some(bias) = &self.bias else { return Ok(None) };
-        let wide = bias.broadcast(scene.extents_of_scores()).map_err(|error| match error {
+        let wide = bias.broadcast(problem.extents_of_scores()).map_err(|error| match error {
             Error::InvalidArgument { reason, .. } => Error::invalid("bias", reason),
             other => other,
         })?;
@@ -136,47 +136,47 @@ impl<'a> Call<'a> {
         let last = layout.strides().last().copied().unwrap_or(1);
         let steps: Option<Vec<usize>> =
             layout.strides().iter().take(3).map(|step| usize::try_from(*step).ok()).collect();
-        Ok(Some(match (steps.as_deref(), scene.keys <= 1 || last == 1) {
+        Ok(Some(match (steps.as_deref(), problem.keys <= 1 || last == 1) {
             (Some([b, h, s]), true) => {
                 let one = |n: usize, step: usize| if n > 1 { step } else { 0 };
                 (
                     wide,
                     Some(MaybeCopied::Own(part)),
-                    [one(scene.batch, *b), one(scene.heads, *h), one(scene.queries, *s)],
+                    [one(problem.batch, *b), one(problem.heads, *h), one(problem.queries, *s)],
                 )
             }
-            _ => (wide, None, packed(scene.extents_of_scores(), false)),
+            _ => (wide, None, packed(problem.extents_of_scores(), false)),
         }))
     }
 
     /// Bias, mask, sink, pages and lengths, where they lie; sets what the sizes say of them.
-    pub(super) fn others(&self, device: &Device, scene: &mut Scene) -> Result<Vec<MaybeCopied<'a>>> {
+    pub(super) fn others(&self, device: &Device, problem: &mut AttentionProblem) -> Result<Vec<MaybeCopied<'a>>> {
         let mut all = Vec::new();
-        if let Some((wide, own, rows)) = self.bias(scene)? {
-            scene.bias = Some(rows);
+        if let Some((wide, own, rows)) = self.bias(problem)? {
+            problem.bias = Some(rows);
             all.push(match own {
                 Some(own) => own,
                 None => copied(device, &wide, false)?.0,
             });
         }
         #[cfg(feature = "rng")]
-        if let Some(dropout) = self.dropout.filter(|_| scene.dropout.is_some()) {
+        if let Some(dropout) = self.dropout.filter(|_| problem.dropout.is_some()) {
             all.push(MaybeCopied::Copied(super::dropout::mask(
                 device,
                 dropout,
-                scene.dtype,
-                scene.extents_of_scores(),
+                problem.dtype,
+                problem.extents_of_scores(),
             )?));
         }
-        if let Some(sink) = self.sink.as_ref().filter(|_| scene.sink) {
-            all.push(self.sink_of(device, sink, scene)?);
+        if let Some(sink) = self.sink.as_ref().filter(|_| problem.sink) {
+            all.push(self.sink_of(device, sink, problem)?);
         }
-        if let (Some(table), Some(pages)) = (&self.pages, scene.pages) {
+        if let (Some(table), Some(pages)) = (&self.pages, problem.pages) {
             all.push(super::pages::bounded(device, table, pages)?);
         }
         for (name, lengths) in ["query_lengths", "key_lengths"].into_iter().zip(self.lengths.iter().flatten()) {
-            if lengths.shape() != [scene.batch] {
-                let what = format!("extents {:?} where {:?} are needed", lengths.shape(), [scene.batch]);
+            if lengths.shape() != [problem.batch] {
+                let what = format!("extents {:?} where {:?} are needed", lengths.shape(), [problem.batch]);
                 return Err(Error::invalid(name, what));
             }
             all.push(MaybeCopied::contiguous(device, lengths)?);
@@ -185,21 +185,21 @@ impl<'a> Call<'a> {
     }
 
     /// The sink in the type of sums, which the library wants.
-    fn sink_of(&self, device: &Device, sink: &AnyTensorRef<'a>, scene: &Scene) -> Result<MaybeCopied<'a>> {
-        if sink.shape() != [scene.heads] {
-            let what = format!("extents {:?} where {:?} are needed", sink.shape(), [scene.heads]);
+    fn sink_of(&self, device: &Device, sink: &AnyTensorRef<'a>, problem: &AttentionProblem) -> Result<MaybeCopied<'a>> {
+        if sink.shape() != [problem.heads] {
+            let what = format!("extents {:?} where {:?} are needed", sink.shape(), [problem.heads]);
             return Err(Error::invalid("sink", what));
         }
-        match scene.dtype == scene.sums() {
+        match problem.dtype == problem.sums() {
             true => MaybeCopied::contiguous(device, sink),
-            false => Ok(MaybeCopied::Copied(device.cast_any(sink, scene.sums(), Overflow::Saturate)?)),
+            false => Ok(MaybeCopied::Copied(device.cast_any(sink, problem.sums(), Overflow::Saturate)?)),
         }
     }
 
     /// Only the sizes and distances, for a plan: `gradients`, of a backward pass for a result as the forward pass gives it.
-    pub(super) fn planned(&self, [q, k, v]: [&AnyTensorRef<'_>; 3], gradients: bool) -> Result<Scene> {
-        let mut scene = self.scene([q, k, v])?;
-        (scene.sink, scene.sunk) = (scene.sink && !gradients, scene.sink && gradients);
+    pub(super) fn planned(&self, [q, k, v]: [&AnyTensorRef<'_>; 3], gradients: bool) -> Result<AttentionProblem> {
+        let mut problem = self.problem([q, k, v])?;
+        (problem.sink, problem.sunk) = (problem.sink && !gradients, problem.sink && gradients);
         if gradients {
             self.has_gradients()?;
         }
@@ -207,25 +207,25 @@ impl<'a> Call<'a> {
             let (_, layout) = view.operand()?;
             Ok(placed(view.dtype(), &layout, dense)?.0)
         };
-        let of_v = rows(v, gradients || scene.blanks_values())?;
-        (scene.of_q, scene.of_k, scene.of_v) = (rows(q, gradients)?, rows(k, gradients)?, of_v);
-        scene.of_o = packed(scene.extents_of_o(), heads_last(q.layout()));
-        scene.bias = self.bias(&scene)?.map(|(.., rows)| rows);
-        Ok(scene)
+        let of_v = rows(v, gradients || problem.blanks_values())?;
+        (problem.of_q, problem.of_k, problem.of_v) = (rows(q, gradients)?, rows(k, gradients)?, of_v);
+        problem.of_o = packed(problem.extents_of_o(), heads_last(q.layout()));
+        problem.bias = self.bias(&problem)?.map(|(.., rows)| rows);
+        Ok(problem)
     }
 
     /// Queries, keys and values as they are read.
     pub(super) fn reads(
         &self,
         device: &Device,
-        scene: &mut Scene,
+        problem: &mut AttentionProblem,
         [q, k, v]: [&AnyTensorRef<'a>; 3],
         dense: bool,
     ) -> Result<[MaybeCopied<'a>; 3]> {
         let (q_part, k_part, v_part);
-        (q_part, scene.of_q) = laid(device, q, dense)?;
-        (k_part, scene.of_k) = laid(device, k, dense)?;
-        (v_part, scene.of_v) = laid(device, v, dense || scene.blanks_values())?;
+        (q_part, problem.of_q) = rows_or_copy(device, q, dense)?;
+        (k_part, problem.of_k) = rows_or_copy(device, k, dense)?;
+        (v_part, problem.of_v) = rows_or_copy(device, v, dense || problem.blanks_values())?;
         Ok([q_part, k_part, v_part])
     }
 
@@ -233,13 +233,13 @@ impl<'a> Call<'a> {
     pub(super) fn result(
         &self,
         device: &Device,
-        scene: &Scene,
+        problem: &AttentionProblem,
         o: &AnyTensorRef<'a>,
     ) -> Result<(MaybeCopied<'a>, Rows)> {
-        match scene.dropout.map(f64::from_bits) {
+        match problem.dropout.map(f64::from_bits) {
             #[cfg(feature = "rng")]
             Some(probability) => super::dropout::unscaled(device, o, probability),
-            _ => laid(device, o, true),
+            _ => rows_or_copy(device, o, true),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Dropout of weights: the mask of those that are kept.
 
-use super::laid::{four, heads_last, layout_of, packed};
-use super::scene::Rows;
+use super::problem::Rows;
+use super::rows::{four, heads_last, layout_of, packed};
 use super::spec::Attention;
 use crate::core::element::DType;
 use crate::core::element::Element;

@@ -3,9 +3,9 @@
 use super::super::{Dnn, DnnElement};
 use super::call::{Call, any};
 use super::gradient::AttendBackward;
-use super::laid::{copied, heads_last, laid, layout_of, packed};
 use super::op::Attend;
-use super::scene::Scene;
+use super::problem::AttentionProblem;
+use super::rows::{copied, heads_last, layout_of, packed, rows_or_copy};
 use super::spec::Attention;
 use crate::core::buffer::{AnyBuffers, AnyIns, DeviceBuffer};
 use crate::core::dispatch::PendingDispatch;
@@ -20,9 +20,9 @@ pub(in super::super) fn planned<T: DnnElement>(
     spec: &Attention<'_, T>,
     [q, k, v]: [TensorRef<'_, T>; 3],
     stats: Option<bool>,
-) -> Result<Scene> {
-    let scene = Call::new(spec).planned([&any(&q), &any(&k), &any(&v)], stats.is_none());
-    scene.map(|scene| Scene { stats: stats.unwrap_or(true), ..scene }).map_err(if stats.is_some() {
+) -> Result<AttentionProblem> {
+    let problem = Call::new(spec).planned([&any(&q), &any(&k), &any(&v)], stats.is_none());
+    problem.map(|problem| AttentionProblem { stats: stats.unwrap_or(true), ..problem }).map_err(if stats.is_some() {
         Attend::refused
     } else {
         AttendBackward::refused
@@ -36,20 +36,20 @@ fn attend<'a>(
     reads: [&AnyTensorRef<'a>; 3],
     stats: bool,
 ) -> Result<(PendingDispatch<AnyBuffers>, Layout)> {
-    let mut scene = call.scene(reads)?;
-    scene.stats = stats;
-    let all = call.reads(device, &mut scene, reads, false)?;
+    let mut problem = call.problem(reads)?;
+    problem.stats = stats;
+    let all = call.reads(device, &mut problem, reads, false)?;
     let [q, ..] = reads;
-    scene.of_o = packed(scene.extents_of_o(), heads_last(q.layout()));
-    let others = call.others(device, &mut scene)?;
-    let layout = layout_of(scene.extents_of_o(), scene.of_o)?;
+    problem.of_o = packed(problem.extents_of_o(), heads_last(q.layout()));
+    let others = call.others(device, &mut problem)?;
+    let layout = layout_of(problem.extents_of_o(), problem.of_o)?;
     let mut writes = AnyBuffers::from_iter([]);
-    writes.push(device.uninit_any(scene.dtype, [layout.len()])?.into_parts().0);
+    writes.push(device.uninit_any(problem.dtype, [layout.len()])?.into_parts().0);
     if stats {
-        writes.push(device.uninit_any(scene.sums(), [scene.rows()])?.into_parts().0);
+        writes.push(device.uninit_any(problem.sums(), [problem.rows()])?.into_parts().0);
     }
     let ins: AnyIns<'_> = all.iter().chain(&others).map(MaybeCopied::part).collect();
-    Ok((device.dispatch(Attend(scene), ins, writes).map_err(Rejected::into_error)?, layout))
+    Ok((device.dispatch(Attend(problem), ins, writes).map_err(Rejected::into_error)?, layout))
 }
 
 /// The result of an attention, and the logarithms of its sums.
@@ -160,37 +160,37 @@ fn gradients(
     [q, k, v, o, dy, sums]: &[AnyTensorRef<'_>; 6],
 ) -> Result<(PendingDispatch<AnyBuffers>, [Layout; 3])> {
     call.has_gradients()?;
-    let mut scene = call.scene([q, k, v])?;
+    let mut problem = call.problem([q, k, v])?;
     // The sums have its part.
-    (scene.stats, scene.sink, scene.sunk) = (true, false, scene.sink);
-    let extents = scene.extents_of_o();
+    (problem.stats, problem.sink, problem.sunk) = (true, false, problem.sink);
+    let extents = problem.extents_of_o();
     for (name, view) in [("o", o), ("dy", dy)] {
         if view.shape() != extents {
             return Err(Error::invalid(name, format!("extents {:?} where {extents:?} are needed", view.shape())));
         }
     }
-    let rows = [scene.batch, scene.heads, scene.queries];
+    let rows = [problem.batch, problem.heads, problem.queries];
     if sums.shape() != rows {
         return Err(Error::invalid("log_sums", format!("extents {:?} where {rows:?} are needed", sums.shape())));
     }
-    let [q_part, k_part, v_part] = call.reads(device, &mut scene, [q, k, v], true)?;
-    let (o_part, of_o) = call.result(device, &scene, o)?;
-    scene.of_o = of_o;
-    let (dy_part, of_dy) = laid(device, dy, true)?;
+    let [q_part, k_part, v_part] = call.reads(device, &mut problem, [q, k, v], true)?;
+    let (o_part, of_o) = call.result(device, &problem, o)?;
+    problem.of_o = of_o;
+    let (dy_part, of_dy) = rows_or_copy(device, dy, true)?;
     // The library wants both to lie alike.
     let dy_part = if of_dy == of_o { dy_part } else { copied(device, dy, heads_last(&layout_of(extents, of_o)?))?.0 };
     let sums_part = MaybeCopied::contiguous(device, sums)?;
-    let others = call.others(device, &mut scene)?;
+    let others = call.others(device, &mut problem)?;
     let layouts = [
-        layout_of(scene.extents_of_q(), scene.of_q)?,
-        layout_of(scene.extents_of_k(), scene.of_k)?,
-        layout_of(scene.extents_of_v(), scene.of_v)?,
+        layout_of(problem.extents_of_q(), problem.of_q)?,
+        layout_of(problem.extents_of_k(), problem.of_k)?,
+        layout_of(problem.extents_of_v(), problem.of_v)?,
     ];
     let mut writes = AnyBuffers::from_iter([]);
     for layout in &layouts {
-        writes.push(device.uninit_any(scene.dtype, [layout.len()])?.into_parts().0);
+        writes.push(device.uninit_any(problem.dtype, [layout.len()])?.into_parts().0);
     }
     let all = [q_part, k_part, v_part, o_part, dy_part, sums_part];
     let ins: AnyIns<'_> = all.iter().chain(&others).map(MaybeCopied::part).collect();
-    Ok((device.dispatch(AttendBackward(scene), ins, writes).map_err(Rejected::into_error)?, layouts))
+    Ok((device.dispatch(AttendBackward(problem), ins, writes).map_err(Rejected::into_error)?, layouts))
 }

@@ -1,12 +1,12 @@
 //! The backward pass as an op.
 
-use super::scene::Scene;
+use super::problem::AttentionProblem;
 use crate::libraries::tensor_routine::prelude::*;
 
 /// The gradients of queries, keys and values. Reads these, the result (over the factor of kept weights), its gradient, the logarithms of
 /// the sums, then bias, mask and lengths if there are any. The gradients lie as what they are gradients of.
 #[derive(Debug, Serialize, Deserialize)]
-pub(in super::super) struct AttendBackward(pub(in super::super) Scene);
+pub(in super::super) struct AttendBackward(pub(in super::super) AttentionProblem);
 
 impl TensorRoutine for AttendBackward {
     const NAME: &'static str = "attend_backward";
@@ -15,13 +15,13 @@ impl TensorRoutine for AttendBackward {
     type Raw = ();
 
     fn operands(&self) -> Operands<'_> {
-        let scene = &self.0;
-        let inputs @ [q, k, v] = scene.inputs();
-        let result = |name| Operand::at_least(name, scene.dtype, scene.reach_of_o());
-        let sums = Operand::at_least("log_sums", scene.sums(), scene.rows());
-        let reads = inputs.into_iter().chain([result("o"), result("dy"), sums]).chain(scene.others());
+        let problem = &self.0;
+        let inputs @ [q, k, v] = problem.inputs();
+        let result = |name| Operand::at_least(name, problem.dtype, problem.reach_of_o());
+        let sums = Operand::at_least("log_sums", problem.sums(), problem.rows());
+        let reads = inputs.into_iter().chain([result("o"), result("dy"), sums]).chain(problem.others());
         let written = [("dq", q), ("dk", k), ("dv", v)];
-        Operands::new(reads, written.map(|(name, of)| Operand::exactly(name, scene.dtype, of.len())))
+        Operands::new(reads, written.map(|(name, of)| Operand::exactly(name, problem.dtype, of.len())))
     }
 
     fn check_data(&self) -> Result<()> {
@@ -33,9 +33,9 @@ impl TensorRoutine for AttendBackward {
     }
 
     fn cost(&self) -> Cost {
-        let scene = &self.0;
-        let products = (3 * scene.width as u64).saturating_add(2 * scene.value_width as u64).saturating_mul(2);
-        Cost { flops: scene.flops(products), bytes: self.operands().bytes() }
+        let problem = &self.0;
+        let products = (3 * problem.width as u64).saturating_add(2 * problem.value_width as u64).saturating_mul(2);
+        Cost { flops: problem.flops(products), bytes: self.operands().bytes() }
     }
 
     #[cfg(feature = "host")]

@@ -1,12 +1,12 @@
 //! The forward pass as an op.
 
-use super::scene::Scene;
+use super::problem::AttentionProblem;
 use crate::libraries::tensor_routine::prelude::*;
 
 /// Attention. Reads queries, keys and values, then bias, mask, sink, pages and lengths if there are any; writes the result, and the
 /// logarithms of the sums if they are wanted.
 #[derive(Debug, Serialize, Deserialize)]
-pub(in super::super) struct Attend(pub(in super::super) Scene);
+pub(in super::super) struct Attend(pub(in super::super) AttentionProblem);
 
 impl TensorRoutine for Attend {
     const NAME: &'static str = "attend";
@@ -15,10 +15,10 @@ impl TensorRoutine for Attend {
     type Raw = ();
 
     fn operands(&self) -> Operands<'_> {
-        let scene = &self.0;
-        let sums = scene.stats.then(|| Operand::exactly("log_sums", scene.sums(), scene.rows()));
-        let o = Operand::exactly("o", scene.dtype, scene.reach_of_o());
-        Operands::new(scene.inputs().into_iter().chain(scene.others()), [o].into_iter().chain(sums))
+        let problem = &self.0;
+        let sums = problem.stats.then(|| Operand::exactly("log_sums", problem.sums(), problem.rows()));
+        let o = Operand::exactly("o", problem.dtype, problem.reach_of_o());
+        Operands::new(problem.inputs().into_iter().chain(problem.others()), [o].into_iter().chain(sums))
     }
 
     fn check_data(&self) -> Result<()> {
@@ -26,9 +26,9 @@ impl TensorRoutine for Attend {
     }
 
     fn cost(&self) -> Cost {
-        let scene = &self.0;
-        let products = (scene.width as u64).saturating_add(scene.value_width as u64).saturating_mul(2);
-        Cost { flops: scene.flops(products), bytes: self.operands().bytes() }
+        let problem = &self.0;
+        let products = (problem.width as u64).saturating_add(problem.value_width as u64).saturating_mul(2);
+        Cost { flops: problem.flops(products), bytes: self.operands().bytes() }
     }
 
     #[cfg(feature = "host")]

@@ -1,6 +1,6 @@
 //! Keys and values in pages: blocks of some places each, of which a table names those of each batch.
 
-use super::scene::Scene;
+use super::problem::AttentionProblem;
 use super::spec::Attention;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Result};
@@ -76,7 +76,7 @@ pub(super) fn bounded(device: &Device, table: &AnyTensorRef<'_>, pages: Pages) -
     Ok(MaybeCopied::Copied(AnyTensor::from_buffer(buffer, made)?))
 }
 
-impl Scene {
+impl AttentionProblem {
     /// The extents of keys or values where they lie.
     pub(in super::super) fn stored(&self, places: [usize; 4]) -> [usize; 4] {
         let [_, heads, _, width] = places;

@@ -1,7 +1,7 @@
 //! The gradient of the sink.
 
 use super::call::any;
-use super::laid::four;
+use super::rows::four;
 use super::spec::Attention;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::DType;

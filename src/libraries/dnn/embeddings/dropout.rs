@@ -20,7 +20,7 @@ impl Dnn {
     /// # #[cfg(feature = "rng")] {
     /// use windlass::rng::{Generator, Stream};
     /// let device = windlass::Device::best()?;
-    /// let x = device.full_tensor([1000], 1.0f32)?;
+    /// let x = device.full([1000], 1.0f32)?;
     /// let y = device.dnn().dropout(&x, 0.5, &Stream::new(Generator::Philox, 7))?.into_output();
     /// let kept = device.item(&device.count_nonzero(&y, 0)?.await_result()?)?;
     /// assert!((400..600).contains(&kept));

@@ -30,15 +30,15 @@ fn sorted(api: &Functions, wanted: Wanted) -> Result<Sorted> {
             Sorted::Nothing
         }
         Wanted::Convolve(problem) => Sorted::Convolve(problem),
-        Wanted::Attend(scene) if attend::is_empty(&scene) => Sorted::Nothing,
-        Wanted::Attend(scene) => {
-            attend::supported(api, &scene)?;
-            Sorted::Attend(Forward(scene))
+        Wanted::Attend(problem) if attend::is_empty(&problem) => Sorted::Nothing,
+        Wanted::Attend(problem) => {
+            attend::supported(api, &problem)?;
+            Sorted::Attend(Forward(problem))
         }
-        Wanted::AttendBackward(scene) if attend_backward::is_empty(&scene) => Sorted::Nothing,
-        Wanted::AttendBackward(scene) => {
-            attend_backward::supported(api, &scene)?;
-            Sorted::AttendBackward(Backward(slices::part(&scene, slices::MOST_BYTES)))
+        Wanted::AttendBackward(problem) if attend_backward::is_empty(&problem) => Sorted::Nothing,
+        Wanted::AttendBackward(problem) => {
+            attend_backward::supported(api, &problem)?;
+            Sorted::AttendBackward(Backward(slices::part(&problem, slices::MOST_BYTES)))
         }
     })
 }

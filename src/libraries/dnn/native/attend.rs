@@ -1,6 +1,6 @@
 //! The forward pass of an attention as a graph.
 
-use super::super::attention::{Attend, Scene};
+use super::super::attention::{Attend, AttentionProblem};
 use super::super::formulas::{cast, either, kept};
 use super::choose::Rules;
 use super::descriptor::Refused;
@@ -23,15 +23,15 @@ use crate::libraries::tensor_routine;
 
 /// The plan of a forward pass.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]
-pub(super) struct Forward(pub(super) Scene);
+pub(super) struct Forward(pub(super) AttentionProblem);
 
 impl Scores<'_> {
     fn keys(&mut self) -> Result<Node, Refused> {
-        let (extents, rows) = (self.scene.extents_of_k(), self.scene.of_k);
-        if self.scene.pages.is_none() {
+        let (extents, rows) = (self.problem.extents_of_k(), self.problem.of_k);
+        if self.problem.pages.is_none() {
             return self.columns(Operand::K, extents, rows);
         }
-        let stored = self.rows(Operand::K, self.scene.stored(extents), rows)?;
+        let stored = self.rows(Operand::K, self.problem.stored(extents), rows)?;
         let [b, h, s, d] = extents.map(|n| i64::try_from(n).unwrap_or(i64::MAX));
         let (extents, strides) = ([b, h, d, s], [h * s * d, s * d, 1, d]);
         let inner =
@@ -42,11 +42,11 @@ impl Scores<'_> {
     }
 
     fn values(&mut self) -> Result<Node, Refused> {
-        let (extents, rows) = (self.scene.extents_of_v(), self.scene.of_v);
-        if self.scene.pages.is_none() {
+        let (extents, rows) = (self.problem.extents_of_v(), self.problem.of_v);
+        if self.problem.pages.is_none() {
             return self.rows(Operand::V, extents, rows);
         }
-        let stored = self.rows(Operand::V, self.scene.stored(extents), rows)?;
+        let stored = self.rows(Operand::V, self.problem.stored(extents), rows)?;
         let inner = self.inner(extents.map(|n| i64::try_from(n).unwrap_or(i64::MAX)), self.dtype)?;
         self.load([stored, inner], Operand::TableOfValues)?;
         Ok(inner)
@@ -58,7 +58,7 @@ impl Scores<'_> {
         let row = [b, h, s, 1];
         let (largest, log) = (self.inner(row, F32)?, self.inner(row, F32)?);
         self.graph.reduce(Reduced::Max, scores, largest)?;
-        let sink = match self.scene.sink {
+        let sink = match self.problem.sink {
             true => Some(self.operand(Operand::Sink, F32, [1, h, 1, 1], [h, 1, 1, 1])?),
             false => None,
         };
@@ -79,7 +79,7 @@ impl Scores<'_> {
         let sum = self.with_sink(Pointwise::Add, sum, of_sink)?;
         self.graph.pointwise(Pointwise::Log, F32, Inputs::one(sum), log)?;
         // The library has no engine for a graph without the logarithms of the sums.
-        let stats = match self.scene.stats {
+        let stats = match self.problem.stats {
             true => self.operand(Operand::Sums, F32, row, super::scores::packed(row))?,
             false => self.inner(row, F32)?,
         };
@@ -109,14 +109,14 @@ impl Scores<'_> {
 
 impl Planned for Forward {
     fn graph(&self, api: &'static Functions) -> Result<Finished, Refused> {
-        let scene = &self.0;
-        let mut all = Scores::new(api, scene)?;
-        let q = all.rows(Operand::Q, scene.extents_of_q(), scene.of_q)?;
+        let problem = &self.0;
+        let mut all = Scores::new(api, problem)?;
+        let q = all.rows(Operand::Q, problem.extents_of_q(), problem.of_q)?;
         let k = all.keys()?;
         let scores = all.scores(q, k)?;
         let weights = all.weights(scores)?;
         let v = all.values()?;
-        let o = all.rows(Operand::O, scene.extents_of_o(), scene.of_o)?;
+        let o = all.rows(Operand::O, problem.extents_of_o(), problem.of_o)?;
         let lengths = all.of_values();
         all.graph.multiply([weights, v, o], lengths)?;
         all.graph.finished()
@@ -146,39 +146,39 @@ impl PlanKey for Forward {
 ///
 /// # Errors
 /// Why it has not.
-pub(super) fn supported(api: &Functions, scene: &Scene) -> Result<()> {
-    match broken(api.version, false).or_else(|| missing(scene, false)) {
+pub(super) fn supported(api: &Functions, problem: &AttentionProblem) -> Result<()> {
+    match broken(api.version, false).or_else(|| missing(problem, false)) {
         Some(why) => Err(Error::unsupported(why)),
         None => Ok(()),
     }
 }
 
 /// Nothing is to be computed.
-pub(super) fn is_empty(scene: &Scene) -> bool {
-    scene.rows() == 0 || scene.keys == 0 || scene.value_width == 0
+pub(super) fn is_empty(problem: &AttentionProblem) -> bool {
+    problem.rows() == 0 || problem.keys == 0 || problem.value_width == 0
 }
 
-pub(in super::super) fn prepare(scene: &Scene, plans: &mut Prepare<'_>) {
-    if !is_empty(scene) {
-        plans.plan(&Forward(scene.clone()));
-        factor::prepare(scene, plans);
-    } else if let Ok(Some(part)) = sums_of_sink(scene) {
+pub(in super::super) fn prepare(problem: &AttentionProblem, plans: &mut Prepare<'_>) {
+    if !is_empty(problem) {
+        plans.plan(&Forward(problem.clone()));
+        factor::prepare(problem, plans);
+    } else if let Ok(Some(part)) = sums_of_sink(problem) {
         let _ = part.plan(plans);
     }
 }
 
 /// The kernel for the sums where there is no key: that of the sink, or -inf for a query behind its length; none without a sink.
-fn sums_of_sink(scene: &Scene) -> Result<Option<Part>> {
-    if !scene.sink || !scene.stats || scene.rows() == 0 {
+fn sums_of_sink(problem: &AttentionProblem) -> Result<Option<Part>> {
+    if !problem.sink || !problem.stats || problem.rows() == 0 {
         return Ok(None);
     }
-    let (extents, wide) = ([scene.batch, scene.heads, scene.queries], scene.sums());
+    let (extents, wide) = ([problem.batch, problem.heads, problem.queries], problem.sums());
     let (mut types, mut inputs) = (vec![wide], vec![Layout::new(extents, [0, 1, 0], 0)?]);
-    if scene.lengths {
+    if problem.lengths {
         types.push(DType::I32);
         inputs.push(Layout::new(extents, [1, 0, 0], 0)?);
     }
-    let sums = kept(("sums of a sink", wide, [scene.lengths.into(), 0, 0]), &types, |inputs| match inputs {
+    let sums = kept(("sums of a sink", wide, [problem.lengths.into(), 0, 0]), &types, |inputs| match inputs {
         [sink] => vec![*sink],
         [sink, length] => {
             let length = Symbol::<i64>::new(cast(*length, DType::I64).raw);
@@ -189,15 +189,16 @@ fn sums_of_sink(scene: &Scene) -> Result<Option<Part>> {
     Part::new(&sums, &[Layout::row_major(extents)?], &inputs).map(Some)
 }
 
-pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, Attend>) -> Result<()> {
+pub(in super::super) fn enqueue(problem: &AttentionProblem, queue: &mut Enqueue<'_, Attend>) -> Result<()> {
     let (reads, writes) = (queue.reads(), queue.writes());
     let (o, sums) = (writes.first().ok_or_else(tensor_routine::missing)?, writes.get(1));
-    if is_empty(scene) {
+    if is_empty(problem) {
         // SAFETY: the operand that is written.
         unsafe { queue.fill(o.address(), o.bytes(), &[0]) }?;
-        if let (Some(sums), Some(part)) = (sums, sums_of_sink(scene)?) {
-            let place = others(scene).position(|operand| matches!(operand, Operand::Sink)).map_or(0, |place| 3 + place);
-            let lengths = lengths::of(scene, reads)?.map(|[queries, _]| queries);
+        if let (Some(sums), Some(part)) = (sums, sums_of_sink(problem)?) {
+            let place =
+                others(problem).position(|operand| matches!(operand, Operand::Sink)).map_or(0, |place| 3 + place);
+            let lengths = lengths::of(problem, reads)?.map(|[queries, _]| queries);
             let sink = reads.get(place).ok_or_else(tensor_routine::missing)?.address();
             let addresses: Vec<u64> = [sums.address(), sink].into_iter().chain(lengths).collect();
             // SAFETY: the sums, the sink of each head and the lengths of each batch (the op's check).
@@ -215,19 +216,19 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, Attend>) 
         }
         return Ok(());
     }
-    let (plan, numbers) = (queue.plan::<Forward>(0)?, Numbers::new(scene));
-    let mut operands = numbers.operands(scene);
+    let (plan, numbers) = (queue.plan::<Forward>(0)?, Numbers::new(problem));
+    let mut operands = numbers.operands(problem);
     let mut names = vec![Operand::Q, Operand::K, Operand::V];
-    names.extend(others(scene));
-    let mut addresses = lengths::addresses(scene, queue, reads)?;
-    if scene.blanks_values() {
-        let values = [(2, scene.extents_of_v(), scene.of_v, true)];
+    names.extend(others(problem));
+    let mut addresses = lengths::addresses(problem, queue, reads)?;
+    if problem.blanks_values() {
+        let values = [(2, problem.extents_of_v(), problem.of_v, true)];
         // SAFETY: the values, which lie without gaps then; there is a plan, so rows are multiples of 16 bytes.
-        unsafe { lengths::clean(scene, queue, reads, &mut addresses, &values) }?;
+        unsafe { lengths::clean(problem, queue, reads, &mut addresses, &values) }?;
     }
     if let Some(queries) = addresses.first_mut() {
         // SAFETY: the queries (the op's check), or an aligned copy of them.
-        *queries = unsafe { factor::multiply(scene, queue, *queries, None) }?;
+        *queries = unsafe { factor::multiply(problem, queue, *queries, None) }?;
     }
     operands.extend(names.iter().zip(&addresses).map(|(operand, address)| (*operand as i64, *address)));
     let table = names.iter().zip(&addresses).find(|(operand, _)| matches!(operand, Operand::Table));
@@ -239,17 +240,17 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, Attend>) 
     // SAFETY: the graph describes tensors as they lie in the operands (the op's check) or in copies of them; the numbers live until
     // the call has returned.
     unsafe { plan.execute(queue, &operands) }?;
-    let lengths = match lengths::of(scene, reads)? {
+    let lengths = match lengths::of(problem, reads)? {
         Some(lengths) => Some(lengths),
-        None => lengths::whole(scene, queue)?,
+        None => lengths::whole(problem, queue)?,
     };
     if let Some(lengths) = lengths {
-        let (extents, rows) = (scene.extents_of_o(), scene.of_o);
+        let (extents, rows) = (problem.extents_of_o(), problem.of_o);
         let place = names.iter().position(|operand| matches!(operand, Operand::Sink));
         let sink = place.and_then(|place| addresses.get(place)).copied().unwrap_or(0);
         let blanked = Blanked { to, sums: to_sums.unwrap_or(0), sink, extents, rows, of_keys: false };
         // SAFETY: the result and the sums, as the graph describes them; rows are multiples of 16 bytes, or there is no plan.
-        unsafe { lengths::blank(scene, queue, lengths, &blanked) }?;
+        unsafe { lengths::blank(problem, queue, lengths, &blanked) }?;
     }
     // SAFETY: the addresses are those of `target`.
     unsafe {
@@ -262,13 +263,13 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, Attend>) 
 }
 
 /// Bias, mask, sink, pages and lengths, in the order in which they are read.
-pub(super) fn others(scene: &Scene) -> impl Iterator<Item = Operand> + use<> {
+pub(super) fn others(problem: &AttentionProblem) -> impl Iterator<Item = Operand> + use<> {
     let one = [
-        scene.bias.map(|_| Operand::Bias),
-        scene.dropout.map(|_| Operand::Mask),
-        scene.sink.then_some(Operand::Sink),
-        scene.pages.map(|_| Operand::Table),
+        problem.bias.map(|_| Operand::Bias),
+        problem.dropout.map(|_| Operand::Mask),
+        problem.sink.then_some(Operand::Sink),
+        problem.pages.map(|_| Operand::Table),
     ];
-    let lengths = scene.lengths.then_some([Operand::QueryLengths, Operand::KeyLengths]);
+    let lengths = problem.lengths.then_some([Operand::QueryLengths, Operand::KeyLengths]);
     one.into_iter().flatten().chain(lengths.into_iter().flatten())
 }

@@ -4,7 +4,7 @@
 //! memory of this dispatch. With the gradients of the queries in f32 the library adds to them in the order in which blocks come;
 //! without them it needs memory for all scores, and gives the same bits each time.
 
-use super::super::attention::{AttendBackward, Scene};
+use super::super::attention::{AttendBackward, AttentionProblem};
 use super::attend::others;
 use super::choose::Rules;
 use super::descriptor::{Descriptor, Refused};
@@ -23,15 +23,15 @@ use crate::engines::op::{Built, PlanKey, Prepare};
 
 /// The plan of a backward pass.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]
-pub(super) struct Backward(pub(super) Scene);
+pub(super) struct Backward(pub(super) AttentionProblem);
 
 /// Why it is not computed, where that is known before the library is asked.
-fn refusal(scene: &Scene) -> Option<String> {
-    if scene.queries == 1 {
+fn refusal(problem: &AttentionProblem) -> Option<String> {
+    if problem.queries == 1 {
         // With one key there is no engine; with more, an H100 and 9.19 gave wrong gradients of the query.
         return Some("gradients of an attention of one query: cuDNN's are wrong; the CPU computes them".into());
     }
-    missing(scene, true)
+    missing(problem, true)
 }
 
 impl Scores<'_> {
@@ -52,7 +52,7 @@ impl Scores<'_> {
     fn of_keys(&mut self, [weights, rows]: [Node; 2], to: Node, full: Operand, width: usize) -> Result<(), Refused> {
         let [queries, keys] = self.pair();
         let lengths = [keys, None, queries];
-        if self.scene.served() == 1 {
+        if self.problem.served() == 1 {
             return self.graph.multiply([weights, rows, to], lengths);
         }
         let [b, h, _, k] = self.extents;
@@ -65,16 +65,16 @@ impl Scores<'_> {
 
 impl Planned for Backward {
     fn graph(&self, api: &'static Functions) -> Result<Finished, Refused> {
-        let scene = &self.0;
-        let mut all = Scores::new(api, scene)?;
+        let problem = &self.0;
+        let mut all = Scores::new(api, problem)?;
         let [b, h, s, _] = all.extents;
         let row = [b, h, s, 1];
-        let (q, k) = (scene.extents_of_q(), scene.extents_of_k());
-        let (v, o) = (scene.extents_of_v(), scene.extents_of_o());
-        let of_q = all.rows(Operand::Q, q, scene.of_q)?;
-        let of_k = all.rows(Operand::K, k, scene.of_k)?;
-        let (kt, vt) = (all.columns(Operand::ColumnsOfK, k, scene.of_k)?, all.columns(Operand::V, v, scene.of_v)?);
-        let (of_o, dy) = (all.rows(Operand::O, o, scene.of_o)?, all.rows(Operand::Dy, o, scene.of_o)?);
+        let (q, k) = (problem.extents_of_q(), problem.extents_of_k());
+        let (v, o) = (problem.extents_of_v(), problem.extents_of_o());
+        let of_q = all.rows(Operand::Q, q, problem.of_q)?;
+        let of_k = all.rows(Operand::K, k, problem.of_k)?;
+        let (kt, vt) = (all.columns(Operand::ColumnsOfK, k, problem.of_k)?, all.columns(Operand::V, v, problem.of_v)?);
+        let (of_o, dy) = (all.rows(Operand::O, o, problem.of_o)?, all.rows(Operand::Dy, o, problem.of_o)?);
         let sums = all.operand(Operand::Sums, F32, row, packed(row))?;
 
         // The mean of the slopes of a row. With a mask of ours 9.19 takes the number for 1, whatever it is: what depends on dropout is in
@@ -96,8 +96,8 @@ impl Planned for Backward {
             kept = all.value(Pointwise::Multiply, Inputs::two(kept, factor))?;
         }
         let turned = all.turned(kept)?;
-        let dv = all.rows(Operand::Dv, v, scene.of_v)?;
-        all.of_keys([turned, dy], dv, Operand::FullValues, scene.value_width)?;
+        let dv = all.rows(Operand::Dv, v, problem.of_v)?;
+        all.of_keys([turned, dy], dv, Operand::FullValues, problem.value_width)?;
 
         let mut slopes = all.inner(all.extents, F32)?;
         let lengths = all.of_scores();
@@ -112,12 +112,12 @@ impl Planned for Backward {
         }
         let slopes = all.value(Pointwise::Multiply, Inputs::two(slopes, all.scale))?;
         let turned = all.turned(slopes)?;
-        let dk = all.rows(Operand::Dk, k, scene.of_k)?;
-        all.of_keys([turned, of_q], dk, Operand::FullKeys, scene.width)?;
+        let dk = all.rows(Operand::Dk, k, problem.of_k)?;
+        all.of_keys([turned, of_q], dk, Operand::FullKeys, problem.width)?;
 
-        let dq = all.rows(Operand::Dq, q, scene.of_q)?;
+        let dq = all.rows(Operand::Dq, q, problem.of_q)?;
         let lengths = all.of_values();
-        if scene.deterministic {
+        if problem.deterministic {
             all.graph.multiply([slopes, of_k, dq], lengths)?;
             return all.graph.finished();
         }
@@ -141,8 +141,8 @@ impl Planned for Backward {
 ///
 /// # Errors
 /// Why it has not.
-pub(super) fn supported(api: &Functions, scene: &Scene) -> Result<()> {
-    match broken(api.version, true).or_else(|| refusal(scene)) {
+pub(super) fn supported(api: &Functions, problem: &AttentionProblem) -> Result<()> {
+    match broken(api.version, true).or_else(|| refusal(problem)) {
         Some(why) => Err(Error::unsupported(why)),
         None => Ok(()),
     }
@@ -158,63 +158,63 @@ impl PlanKey for Backward {
 }
 
 /// Nothing is to be computed: all gradients are zeros.
-pub(super) fn is_empty(scene: &Scene) -> bool {
-    scene.rows() == 0 || scene.keys == 0 || scene.width == 0 || scene.value_width == 0
+pub(super) fn is_empty(problem: &AttentionProblem) -> bool {
+    problem.rows() == 0 || problem.keys == 0 || problem.width == 0 || problem.value_width == 0
 }
 
-pub(in super::super) fn prepare(scene: &Scene, plans: &mut Prepare<'_>) {
-    if !is_empty(scene) {
-        plans.plan(&Backward(slices::part(scene, slices::MOST_BYTES)));
-        factor::prepare(scene, plans);
+pub(in super::super) fn prepare(problem: &AttentionProblem, plans: &mut Prepare<'_>) {
+    if !is_empty(problem) {
+        plans.plan(&Backward(slices::part(problem, slices::MOST_BYTES)));
+        factor::prepare(problem, plans);
     }
 }
 
 /// Memory of this dispatch: operand and bytes; the first is zeroed.
-fn scratch(scene: &Scene) -> Vec<(Operand, usize, bool)> {
-    let mut all = vec![(Operand::Means, 4 * scene.rows(), false)];
-    if !scene.deterministic {
-        all.push((Operand::WideQ, 4 * scene.rows() * scene.width, true));
+fn scratch(problem: &AttentionProblem) -> Vec<(Operand, usize, bool)> {
+    let mut all = vec![(Operand::Means, 4 * problem.rows(), false)];
+    if !problem.deterministic {
+        all.push((Operand::WideQ, 4 * problem.rows() * problem.width, true));
     }
-    if scene.served() > 1 {
-        let rows = scene.batch * scene.heads * scene.keys * scene.dtype.size();
+    if problem.served() > 1 {
+        let rows = problem.batch * problem.heads * problem.keys * problem.dtype.size();
         all.extend([
-            (Operand::FullKeys, rows * scene.width, false),
-            (Operand::FullValues, rows * scene.value_width, false),
+            (Operand::FullKeys, rows * problem.width, false),
+            (Operand::FullValues, rows * problem.value_width, false),
         ]);
     }
     all
 }
 
-pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, AttendBackward>) -> Result<()> {
+pub(in super::super) fn enqueue(problem: &AttentionProblem, queue: &mut Enqueue<'_, AttendBackward>) -> Result<()> {
     let (reads, writes) = (queue.reads(), queue.writes());
-    if is_empty(scene) {
+    if is_empty(problem) {
         for span in writes {
             // SAFETY: an operand that is written.
             unsafe { queue.fill(span.address(), span.bytes(), &[0]) }?;
         }
         return Ok(());
     }
-    let (plan, part) = (queue.plan::<Backward>(0)?, slices::part(scene, slices::MOST_BYTES));
+    let (plan, part) = (queue.plan::<Backward>(0)?, slices::part(problem, slices::MOST_BYTES));
     let numbers = Numbers::new(&part);
     let mut kept = numbers.operands(&part);
     kept.push(numbers.one());
     let mut names = vec![Operand::Q, Operand::K, Operand::V, Operand::O, Operand::Dy, Operand::Sums];
-    names.extend(others(scene));
-    let mut addresses = lengths::addresses(scene, queue, reads)?;
+    names.extend(others(problem));
+    let mut addresses = lengths::addresses(problem, queue, reads)?;
     // The result has zeros there.
     let operands = [
-        (0, scene.extents_of_q(), scene.of_q, false),
-        (1, scene.extents_of_k(), scene.of_k, true),
-        (2, scene.extents_of_v(), scene.of_v, true),
-        (4, scene.extents_of_o(), scene.of_o, false),
+        (0, problem.extents_of_q(), problem.of_q, false),
+        (1, problem.extents_of_k(), problem.of_k, true),
+        (2, problem.extents_of_v(), problem.of_v, true),
+        (4, problem.extents_of_o(), problem.of_o, false),
     ];
     // SAFETY: operands of a backward pass lie without gaps; there is a plan, so rows are multiples of 16 bytes.
-    unsafe { lengths::clean(scene, queue, reads, &mut addresses, &operands) }?;
+    unsafe { lengths::clean(problem, queue, reads, &mut addresses, &operands) }?;
     if let Some(queries) = addresses.first_mut() {
         // SAFETY: the queries (the op's check), or a copy of them.
-        *queries = unsafe { factor::multiply(scene, queue, *queries, None) }?;
+        *queries = unsafe { factor::multiply(problem, queue, *queries, None) }?;
     }
-    let sliced = |(operand, address)| Sliced::new(operand, address, scene, &part);
+    let sliced = |(operand, address)| Sliced::new(operand, address, problem, &part);
     let mut sources: Vec<Sliced> = names.into_iter().zip(addresses).map(sliced).collect();
     let mut zeroed = None;
     for (operand, bytes, zeros) in scratch(&part) {
@@ -224,10 +224,10 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, AttendBac
     }
     let mut written = Vec::with_capacity(3);
     for (operand, span) in [Operand::Dq, Operand::Dk, Operand::Dv].into_iter().zip(writes) {
-        written.push((span, Sliced::new(operand, target(queue, span)?, scene, &part)));
+        written.push((span, Sliced::new(operand, target(queue, span)?, problem, &part)));
     }
     let area = queue.workspace(plan.workspace())?;
-    for place in slices::places(scene, &part) {
+    for place in slices::places(problem, &part) {
         let mut operands = kept.clone();
         for source in &mut sources {
             let address = source.source(queue, place)?;
@@ -247,18 +247,18 @@ pub(in super::super) fn enqueue(scene: &Scene, queue: &mut Enqueue<'_, AttendBac
     }
     if let Some((_, of_queries)) = written.first() {
         // SAFETY: the gradient of the queries, which lies as they do, without gaps.
-        unsafe { factor::multiply(scene, queue, of_queries.address, Some(of_queries.address)) }?;
+        unsafe { factor::multiply(problem, queue, of_queries.address, Some(of_queries.address)) }?;
     }
-    if let Some(lengths) = lengths::of(scene, reads)? {
+    if let Some(lengths) = lengths::of(problem, reads)? {
         let tensors = [
-            (scene.extents_of_q(), scene.of_q, false),
-            (scene.extents_of_k(), scene.of_k, true),
-            (scene.extents_of_v(), scene.of_v, true),
+            (problem.extents_of_q(), problem.of_q, false),
+            (problem.extents_of_k(), problem.of_k, true),
+            (problem.extents_of_v(), problem.of_v, true),
         ];
         for ((_, to), (extents, rows, of_keys)) in written.iter().zip(tensors) {
             let blanked = Blanked { to: to.address, sums: 0, sink: 0, extents, rows, of_keys };
             // SAFETY: a gradient, as the graph describes it; rows are multiples of 16 bytes, or there is no plan.
-            unsafe { lengths::blank(scene, queue, lengths, &blanked) }?;
+            unsafe { lengths::blank(problem, queue, lengths, &blanked) }?;
         }
     }
     for (span, to) in written {

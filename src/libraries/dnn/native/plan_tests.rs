@@ -115,7 +115,7 @@ fn a_workspace_fits_into_the_memory_or_the_error_says_how_large_it_is() {
 #[test]
 fn gradients_whose_scores_do_not_fit_say_how_many_bytes_they_need() {
     let Some(api) = library() else { return };
-    let wanted = super::attend_backward::Backward(super::tests::scene(DType::F16, 128, 8, 64));
+    let wanted = super::attend_backward::Backward(super::tests::attention_problem(DType::F16, 128, 8, 64));
     let target = Target::described(api, H100).unwrap();
     let made = |free| {
         let made = made(api, &target, (&wanted, free), &Store::new(&DiskCache::Off));

@@ -1,7 +1,7 @@
 //! The part of an attention that both passes have: the scores, scaled, biased and masked. The library recognizes an attention by the
 //! pattern of its operations, so their order is fixed.
 
-use super::super::attention::{Rows, Scene};
+use super::super::attention::{AttentionProblem, Rows};
 use super::descriptor::{Descriptor, Refused};
 use super::graph::{BOOLEAN, F32, Graph, I32, Inputs, Node, Pointwise, TensorOf, data_type};
 use super::handle::Functions;
@@ -62,7 +62,7 @@ fn number(graph: &mut Graph, operand: Operand, dtype: i32) -> Result<Node, Refus
 
 /// A graph of an attention that is being made.
 pub(super) struct Scores<'s> {
-    pub(super) scene: &'s Scene,
+    pub(super) problem: &'s AttentionProblem,
     pub(super) graph: Graph,
     /// Of the operands.
     pub(super) dtype: i32,
@@ -74,13 +74,13 @@ pub(super) struct Scores<'s> {
 }
 
 impl<'s> Scores<'s> {
-    pub(super) fn new(api: &'static Functions, scene: &'s Scene) -> Result<Self, Refused> {
-        let extents = [scene.batch, scene.heads, scene.queries, scene.keys].map(size);
-        let dtype = data_type(scene.dtype).unwrap_or(F32);
+    pub(super) fn new(api: &'static Functions, problem: &'s AttentionProblem) -> Result<Self, Refused> {
+        let extents = [problem.batch, problem.heads, problem.queries, problem.keys].map(size);
+        let dtype = data_type(problem.dtype).unwrap_or(F32);
         let mut graph = Graph::new(api);
         let scale = number(&mut graph, Operand::Scale, F32)?;
-        let mut scores = Scores { scene, graph, dtype, extents, lengths: None, scale };
-        if scene.lengths {
+        let mut scores = Scores { problem, graph, dtype, extents, lengths: None, scale };
+        if problem.lengths {
             let [b, ..] = extents;
             let mut of = |operand| scores.operand(operand, I32, [b, 1, 1, 1], [1; 4]);
             scores.lengths = Some([of(Operand::QueryLengths)?, of(Operand::KeyLengths)?]);
@@ -142,7 +142,7 @@ impl<'s> Scores<'s> {
 
     /// Keys or values of blocks, as if they lay in order: `inner` is what they become.
     pub(super) fn load(&mut self, [stored, inner]: [Node; 2], table: Operand) -> Result<(), Refused> {
-        let (Some(pages), Some([_, lengths])) = (self.scene.pages, self.lengths) else { return Ok(()) };
+        let (Some(pages), Some([_, lengths])) = (self.problem.pages, self.lengths) else { return Ok(()) };
         let [batch, ..] = self.extents;
         let n = size(pages.table);
         let table = self.operand(table, I32, [batch, 1, n, 1], [n, n, 1, 1])?;
@@ -156,7 +156,7 @@ impl<'s> Scores<'s> {
 
     /// The mask of weights that are kept, and their factor.
     pub(super) fn dropout(&mut self) -> Result<Option<[Node; 2]>, Refused> {
-        if self.scene.dropout.is_none() {
+        if self.problem.dropout.is_none() {
             return Ok(None);
         }
         // An engine's code for a mask of bytes is missing: making the plan ends the process in 9.19.
@@ -183,7 +183,7 @@ impl<'s> Scores<'s> {
         let lengths = self.of_scores();
         self.graph.multiply([q, k, product], lengths)?;
         let mut value = self.value(Pointwise::Multiply, Inputs::two(product, self.scale))?;
-        if let Some(strides) = self.scene.bias {
+        if let Some(strides) = self.problem.bias {
             let [b, h, s] = strides.map(size);
             let [batch, heads, queries, keys] = self.extents;
             let one = |n: i64, step: i64| if step == 0 { 1 } else { n };
@@ -203,7 +203,7 @@ impl<'s> Scores<'s> {
     }
 
     fn masked(&mut self, mut value: Node) -> Result<Node, Refused> {
-        if self.lengths.is_none() && self.scene.causal.is_none() {
+        if self.lengths.is_none() && self.problem.causal.is_none() {
             return Ok(value);
         }
         let lowest = self.number(Operand::Lowest, F32)?;
@@ -214,7 +214,7 @@ impl<'s> Scores<'s> {
             let mask = self.whole(Pointwise::And, BOOLEAN, Inputs::two(row, column))?;
             value = self.select(value, mask, lowest)?;
         }
-        let Some(corner) = self.scene.causal else { return Ok(value) };
+        let Some(corner) = self.problem.causal else { return Ok(value) };
         let shift = match (corner, self.lengths) {
             (Corner::BottomRight, None) => Some(self.number(Operand::Shift, I32)?),
             _ => None,
@@ -223,7 +223,7 @@ impl<'s> Scores<'s> {
         let column = self.index(value, 3)?;
         let mask = self.whole(Pointwise::AtLeast, BOOLEAN, Inputs::two(row, column))?;
         value = self.select(value, mask, lowest)?;
-        if self.scene.window.is_some() {
+        if self.problem.window.is_some() {
             let row = self.row(value, corner, shift)?;
             let column = self.index(value, 3)?;
             let window = self.number(Operand::Window, I32)?;
@@ -261,16 +261,16 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    pub(super) fn new(scene: &Scene) -> Self {
+    pub(super) fn new(problem: &AttentionProblem) -> Self {
         let int = |n: i64| i32::try_from(n).unwrap_or(i32::MAX);
         Numbers {
-            scale: super::factor::of_scores(scene),
-            kept: scene.kept() as f32,
+            scale: super::factor::of_scores(problem),
+            kept: problem.kept() as f32,
             one: 1.0,
             lowest: f32::NEG_INFINITY,
-            shift: int(size(scene.keys) - size(scene.queries)),
+            shift: int(size(problem.keys) - size(problem.queries)),
             // Beyond all keys it changes nothing, and must not overflow a sum with a place.
-            window: int(size(scene.window.unwrap_or(0))).min(1 << 30),
+            window: int(size(problem.window.unwrap_or(0))).min(1 << 30),
         }
     }
 
@@ -280,20 +280,20 @@ impl Numbers {
     }
 
     /// Those that every graph has.
-    pub(super) fn operands(&self, scene: &Scene) -> Vec<(i64, u64)> {
+    pub(super) fn operands(&self, problem: &AttentionProblem) -> Vec<(i64, u64)> {
         // The library reads there.
         let place = |number: *const ()| number.expose_provenance() as u64;
         let mut all = vec![(Operand::Scale as i64, place((&raw const self.scale).cast()))];
-        if scene.dropout.is_some() {
+        if problem.dropout.is_some() {
             all.push((Operand::Kept as i64, place((&raw const self.kept).cast())));
         }
-        if scene.lengths || scene.causal.is_some() {
+        if problem.lengths || problem.causal.is_some() {
             all.push((Operand::Lowest as i64, place((&raw const self.lowest).cast())));
         }
-        if scene.causal == Some(Corner::BottomRight) && !scene.lengths {
+        if problem.causal == Some(Corner::BottomRight) && !problem.lengths {
             all.push((Operand::Shift as i64, place((&raw const self.shift).cast())));
         }
-        if scene.window.is_some() {
+        if problem.window.is_some() {
             all.push((Operand::Window as i64, place((&raw const self.window).cast())));
         }
         all
@@ -314,21 +314,21 @@ pub(super) fn broken(version: Version, backward: bool) -> Option<String> {
 }
 
 /// Why the library has no engine, where that is known before it is asked.
-pub(super) fn missing(scene: &Scene, backward: bool) -> Option<String> {
-    let what = match scene.dtype {
+pub(super) fn missing(problem: &AttentionProblem, backward: bool) -> Option<String> {
+    let what = match problem.dtype {
         DType::F64 => "f64".to_owned(),
         DType::F32 if backward => "gradients of f32".to_owned(),
-        DType::F32 if !scene.tf32 => {
+        DType::F32 if !problem.tf32 => {
             return Some(
                 "an attention of f32 on a GPU: cuDNN rounds its factors to TF32, which `Attention::tf32` allows".into(),
             );
         }
-        _ if scene.window.is_some() && scene.causal == Some(Corner::BottomRight) => {
+        _ if problem.window.is_some() && problem.causal == Some(Corner::BottomRight) => {
             "a window at the bottom right corner".to_owned()
         }
-        DType::F32 if scene.dropout.is_some() => "f32 with dropout".to_owned(),
-        _ if !scene.width.is_multiple_of(8) || !scene.value_width.is_multiple_of(8) => {
-            format!("rows of {} and {} elements, which are no multiples of 8", scene.width, scene.value_width)
+        DType::F32 if problem.dropout.is_some() => "f32 with dropout".to_owned(),
+        _ if !problem.width.is_multiple_of(8) || !problem.value_width.is_multiple_of(8) => {
+            format!("rows of {} and {} elements, which are no multiples of 8", problem.width, problem.value_width)
         }
         _ => return None,
     };

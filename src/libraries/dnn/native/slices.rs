@@ -4,7 +4,7 @@
 //! rounded up to multiples of 64, and keys of 128. Batches and heads do not depend on each other, but those heads of queries that one
 //! of keys serves do: their gradients are added up.
 
-use super::super::attention::Scene;
+use super::super::attention::AttentionProblem;
 use super::graph::Graph;
 use super::scores::Operand;
 use crate::core::error::Result;
@@ -14,10 +14,10 @@ use crate::engines::cuda::Queue;
 pub(super) const MOST_BYTES: u64 = 2 << 30;
 
 /// What the library takes for the scores of a deterministic pass.
-fn score_bytes(scene: &Scene) -> u64 {
+fn score_bytes(problem: &AttentionProblem) -> u64 {
     let whole = |n: usize, part: u64| (n as u64).div_ceil(part).saturating_mul(part);
-    let places = whole(scene.queries, 64).saturating_mul(whole(scene.keys, 128));
-    places.saturating_mul(scene.batch as u64).saturating_mul(scene.heads as u64).saturating_mul(2)
+    let places = whole(problem.queries, 64).saturating_mul(whole(problem.keys, 128));
+    places.saturating_mul(problem.batch as u64).saturating_mul(problem.heads as u64).saturating_mul(2)
 }
 
 /// The largest divisor with a property, else 1.
@@ -26,21 +26,21 @@ fn divisor(n: usize, fits: impl Fn(usize) -> bool) -> usize {
 }
 
 /// The pass that is planned: all, or some batches, or some heads of one batch, as many as divide all. `most`: bytes for the scores.
-pub(super) fn part(scene: &Scene, most: u64) -> Scene {
-    let fits = |part: &Scene| score_bytes(part) <= most;
-    let batches = |batch| Scene { batch, ..scene.clone() };
-    if !scene.deterministic || fits(scene) {
-        return scene.clone();
+pub(super) fn part(problem: &AttentionProblem, most: u64) -> AttentionProblem {
+    let fits = |part: &AttentionProblem| score_bytes(part) <= most;
+    let batches = |batch| AttentionProblem { batch, ..problem.clone() };
+    if !problem.deterministic || fits(problem) {
+        return problem.clone();
     }
     if fits(&batches(1)) {
-        return batches(divisor(scene.batch, |n| fits(&batches(n))));
+        return batches(divisor(problem.batch, |n| fits(&batches(n))));
     }
-    let heads = |n| Scene { heads: n * scene.served(), kv_heads: n, ..batches(1) };
-    heads(divisor(scene.kv_heads, |n| fits(&heads(n))))
+    let heads = |n| AttentionProblem { heads: n * problem.served(), kv_heads: n, ..batches(1) };
+    heads(divisor(problem.kv_heads, |n| fits(&heads(n))))
 }
 
 /// The first batch and the first head of each pass.
-pub(super) fn places(whole: &Scene, part: &Scene) -> impl Iterator<Item = [usize; 2]> + use<> {
+pub(super) fn places(whole: &AttentionProblem, part: &AttentionProblem) -> impl Iterator<Item = [usize; 2]> + use<> {
     let (heads, [of_batch, of_head]) = (whole.heads, [part.batch.max(1), part.heads.max(1)]);
     (0..whole.batch).step_by(of_batch).flat_map(move |b| (0..heads).step_by(of_head).map(move |h| [b, h]))
 }
@@ -60,7 +60,7 @@ pub(super) struct Sliced {
 }
 
 impl Sliced {
-    pub(super) fn new(operand: Operand, address: u64, whole: &Scene, part: &Scene) -> Self {
+    pub(super) fn new(operand: Operand, address: u64, whole: &AttentionProblem, part: &AttentionProblem) -> Self {
         let (size, rows) = (whole.dtype.size(), whole.queries);
         let of = |extents: [usize; 4], [b, h, s]: [usize; 3], served: usize| {
             let [batch, heads, places, width] = extents;
@@ -109,7 +109,7 @@ impl Sliced {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::scene;
+    use super::super::tests::attention_problem;
     use super::*;
     use crate::core::element::DType;
 
@@ -133,10 +133,10 @@ mod tests {
         ([usize::MAX >> 40, 8, 8, 1 << 20, 1 << 20], 1 << 41, [1, 1]),
     ];
 
-    fn of([batch, heads, kv_heads, queries, keys]: [usize; 5]) -> Scene {
+    fn of([batch, heads, kv_heads, queries, keys]: [usize; 5]) -> AttentionProblem {
         let (q, k) = ([heads * queries * 64, queries * 64, 64], [kv_heads * keys * 64, keys * 64, 64]);
-        let whole = scene(DType::F16, 128, 8, 64);
-        Scene { batch, heads, kv_heads, queries, keys, of_q: q, of_k: k, of_v: k, of_o: q, ..whole }
+        let whole = attention_problem(DType::F16, 128, 8, 64);
+        AttentionProblem { batch, heads, kv_heads, queries, keys, of_q: q, of_k: k, of_v: k, of_o: q, ..whole }
     }
 
     #[test]
@@ -152,13 +152,14 @@ mod tests {
             let all: Vec<_> = places(&whole, &part).collect();
             assert_eq!(all.len() * part.batch.max(1) * part.heads, whole.batch * whole.heads, "{sizes:?}");
         }
-        let quick = Scene { deterministic: false, ..of([2, 8, 8, 128, 256]) };
+        let quick = AttentionProblem { deterministic: false, ..of([2, 8, 8, 128, 256]) };
         assert_eq!(part(&quick, 0), quick, "without determinism there is no such memory");
     }
 
     #[test]
     fn parts_of_operands_follow_each_other() {
-        let whole = Scene { bias: Some([0, 3 * 5, 5]), dropout: Some(0.5f64.to_bits()), ..of([2, 6, 2, 3, 5]) };
+        let whole =
+            AttentionProblem { bias: Some([0, 3 * 5, 5]), dropout: Some(0.5f64.to_bits()), ..of([2, 6, 2, 3, 5]) };
         let part = part(&whole, 0);
         assert_eq!([part.batch, part.heads, part.kv_heads], [1, 3, 1]);
         let at = |operand| -> Vec<u64> {

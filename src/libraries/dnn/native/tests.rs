@@ -3,7 +3,7 @@
 //! What they show: the library takes each descriptor, and has an engine for each row of the tables. A release that loses one fails
 //! here, not in a program.
 
-use super::super::attention::{Pages, Scene};
+use super::super::attention::{AttentionProblem, Pages};
 use super::super::convolution::{Direction, Problem};
 use super::super::plans::Recipe;
 use super::choose::{Chosen, Rules, choose, restored, text};
@@ -148,14 +148,15 @@ fn every_attention_has_an_engine() {
         true
     };
     let rows = attentions();
-    for scene in rows.iter().filter(|scene| all || (scene.dtype, scene.bias) == (DType::Bf16, None)) {
-        let what = format!("{scene:?}");
-        let forward = super::attend::Forward(scene.clone());
+    for problem in rows.iter().filter(|problem| all || (problem.dtype, problem.bias) == (DType::Bf16, None)) {
+        let what = format!("{problem:?}");
+        let forward = super::attend::Forward(problem.clone());
         if !plan(&forward.graph(api).unwrap(), forward.rules(u64::MAX), &what) {
             return;
         }
-        let backward = scene.dtype != DType::F32 && scene.queries > 1 && scene.bias.is_none() && scene.pages.is_none();
-        let gradients = super::attend_backward::Backward(scene.clone());
+        let backward =
+            problem.dtype != DType::F32 && problem.queries > 1 && problem.bias.is_none() && problem.pages.is_none();
+        let gradients = super::attend_backward::Backward(problem.clone());
         if backward && !plan(&gradients.graph(api).unwrap(), gradients.rules(u64::MAX), &what) {
             return;
         }
@@ -163,8 +164,8 @@ fn every_attention_has_an_engine() {
 }
 
 /// Batches of 8 heads with 256 keys.
-pub(super) fn scene(dtype: DType, queries: usize, kv_heads: usize, width: usize) -> Scene {
-    Scene {
+pub(super) fn attention_problem(dtype: DType, queries: usize, kv_heads: usize, width: usize) -> AttentionProblem {
+    AttentionProblem {
         dtype,
         batch: 2,
         heads: 8,
@@ -193,7 +194,7 @@ pub(super) fn scene(dtype: DType, queries: usize, kv_heads: usize, width: usize)
 }
 
 /// Types, masks, heads, lengths, widths, bias, one query; dropout, a sink, pages.
-fn attentions() -> Vec<Scene> {
+fn attentions() -> Vec<AttentionProblem> {
     use crate::libraries::dnn::Corner;
     let masks = [
         (None, None),
@@ -206,31 +207,38 @@ fn attentions() -> Vec<Scene> {
         // Of f32 there is an engine, which gives NaN.
         let dropout = if dtype == DType::F32 { None } else { Some(0.25f64.to_bits()) };
         for (causal, window) in masks {
-            rows.push(Scene { causal, window, ..scene(dtype, 128, 8, 64) });
-            rows.push(Scene { causal, window, lengths: true, ..scene(dtype, 128, 2, 128) });
-            rows.push(Scene { causal, window, dropout, ..scene(dtype, 128, 8, 64) });
-            rows.push(Scene { causal, window, sink: true, ..scene(dtype, 128, 8, 64) });
-            rows.push(Scene { causal, window, dropout, sink: true, lengths: true, ..scene(dtype, 128, 2, 128) });
+            rows.push(AttentionProblem { causal, window, ..attention_problem(dtype, 128, 8, 64) });
+            rows.push(AttentionProblem { causal, window, lengths: true, ..attention_problem(dtype, 128, 2, 128) });
+            rows.push(AttentionProblem { causal, window, dropout, ..attention_problem(dtype, 128, 8, 64) });
+            rows.push(AttentionProblem { causal, window, sink: true, ..attention_problem(dtype, 128, 8, 64) });
+            rows.push(AttentionProblem {
+                causal,
+                window,
+                dropout,
+                sink: true,
+                lengths: true,
+                ..attention_problem(dtype, 128, 2, 128)
+            });
         }
         for width in [8, 40, 96] {
-            rows.push(scene(dtype, 128, 4, width));
+            rows.push(attention_problem(dtype, 128, 4, width));
         }
-        rows.push(scene(dtype, 1, 1, 128));
-        rows.push(Scene { bias: Some([8 * 128 * 256, 128 * 256, 256]), ..scene(dtype, 128, 8, 64) });
-        rows.push(Scene { bias: Some([0, 0, 256]), ..scene(dtype, 128, 8, 64) });
-        rows.push(Scene { bias: Some([0, 0, 256]), dropout, sink: true, ..scene(dtype, 128, 8, 64) });
+        rows.push(attention_problem(dtype, 1, 1, 128));
+        rows.push(AttentionProblem { bias: Some([8 * 128 * 256, 128 * 256, 256]), ..attention_problem(dtype, 128, 8, 64) });
+        rows.push(AttentionProblem { bias: Some([0, 0, 256]), ..attention_problem(dtype, 128, 8, 64) });
+        rows.push(AttentionProblem { bias: Some([0, 0, 256]), dropout, sink: true, ..attention_problem(dtype, 128, 8, 64) });
         for (queries, places, causal) in
             [(1, 16, None), (1, 64, None), (128, 16, Some(Corner::BottomRight)), (128, 128, None)]
         {
             let pages = Some(Pages { blocks: 100, places, table: 256 / places });
             let rows_of = [2 * places * 128, places * 128, 128];
-            rows.push(Scene {
+            rows.push(AttentionProblem {
                 pages,
                 lengths: true,
                 causal,
                 of_k: rows_of,
                 of_v: rows_of,
-                ..scene(dtype, queries, 2, 128)
+                ..attention_problem(dtype, queries, 2, 128)
             });
         }
     }

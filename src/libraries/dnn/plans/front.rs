@@ -204,8 +204,8 @@ impl Dnn {
         v: impl ReadableTensor<'v, T>,
         training: bool,
     ) -> Result<Planned> {
-        let scene = super::super::attention::planned(spec, [q.into(), k.into(), v.into()], Some(training))?;
-        Ok(Planned::new(&self.device, Wanted::Attend(scene)))
+        let problem = super::super::attention::planned(spec, [q.into(), k.into(), v.into()], Some(training))?;
+        Ok(Planned::new(&self.device, Wanted::Attend(problem)))
     }
 
     /// What [`attend_gradients`](Self::attend_gradients) of these operands needs a plan for, with a result as
@@ -229,8 +229,8 @@ impl Dnn {
         k: impl ReadableTensor<'k, T>,
         v: impl ReadableTensor<'v, T>,
     ) -> Result<Planned> {
-        let scene = super::super::attention::planned(spec, [q.into(), k.into(), v.into()], None)?;
-        Ok(Planned::new(&self.device, Wanted::AttendBackward(scene)))
+        let problem = super::super::attention::planned(spec, [q.into(), k.into(), v.into()], None)?;
+        Ok(Planned::new(&self.device, Wanted::AttendBackward(problem)))
     }
 
     /// Measures the library's engines for a pass of a convolution: forward, fused, or a gradient. Later passes of this problem use the

@@ -1,6 +1,6 @@
 //! Plans as data.
 
-use super::super::attention::Scene;
+use super::super::attention::AttentionProblem;
 use super::super::convolution::Problem;
 use serde::{Deserialize, Serialize};
 
@@ -33,8 +33,8 @@ pub(in super::super) struct Recipe {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in super::super) enum Wanted {
     Convolve(Problem),
-    Attend(Scene),
-    AttendBackward(Scene),
+    Attend(AttentionProblem),
+    AttendBackward(AttentionProblem),
 }
 
 /// Where a plan came from.

@@ -2,7 +2,7 @@
 
 use super::super::{Dnn, DnnElement};
 use super::gradient::RecurBackward;
-use super::net::{Net, Scene};
+use super::net::{Net, RecurrentProblem};
 use super::op::Recur;
 use super::spec::Recurrent;
 use super::training::RecurrentTraining;
@@ -97,7 +97,7 @@ impl<'a> Call<'a> {
     }
 
     /// The sizes.
-    fn scene(&self) -> Result<Scene> {
+    fn problem(&self) -> Result<RecurrentProblem> {
         self.net.check()?;
         let [time, batch, input] = <[usize; 3]>::try_from(self.x.shape()).map_err(|_| {
             Error::invalid("x", format!("extents {:?}; steps, sequences and elements are needed", self.x.shape()))
@@ -116,14 +116,14 @@ impl<'a> Call<'a> {
         // Sequences that are all as long as the tensor need no lengths.
         let lengths = lengths.filter(|all| all.len() != batch || all.iter().any(|n| usize::try_from(*n) != Ok(time)));
         let initial = [self.initial[0].is_some(), self.initial[1].is_some()];
-        let scene = Scene { net: self.net.clone(), time, batch, lengths, initial, reserve: 0 };
-        scene.check()?;
-        wants("parameters", &self.parameters, &[scene.parameters()])?;
-        let extents = [("h0", scene.extents_of_h()), ("c0", scene.extents_of_c())];
+        let problem = RecurrentProblem { net: self.net.clone(), time, batch, lengths, initial, reserve: 0 };
+        problem.check()?;
+        wants("parameters", &self.parameters, &[problem.parameters()])?;
+        let extents = [("h0", problem.extents_of_h()), ("c0", problem.extents_of_c())];
         for ((name, extents), view) in extents.iter().zip(&self.initial) {
             view.as_ref().map_or(Ok(()), |view| wants(name, view, extents))?;
         }
-        Ok(scene)
+        Ok(problem)
     }
 
     fn reads(&self, device: &Device) -> Result<Vec<MaybeCopied<'a>>> {
@@ -141,18 +141,18 @@ fn buffers(device: &Device, wanted: &[Operand<'_>]) -> Result<AnyBuffers> {
 }
 
 /// Submits the forward pass.
-fn forward(device: &Device, call: &Call<'_>, trains: bool) -> Result<(PendingDispatch<AnyBuffers>, Scene)> {
-    let mut scene = call.scene()?;
+fn forward(device: &Device, call: &Call<'_>, trains: bool) -> Result<(PendingDispatch<AnyBuffers>, RecurrentProblem)> {
+    let mut problem = call.problem()?;
     let is_host = device.kind() == DeviceKind::Host;
     if trains {
         let too_large = || Error::invalid("x", format!("extents {:?} are too large for a training", call.x.shape()));
-        scene.reserve = scene.reserve(is_host).ok_or_else(too_large)?.max(1);
+        problem.reserve = problem.reserve(is_host).ok_or_else(too_large)?.max(1);
     }
     let reads = call.reads(device)?;
-    let writes = buffers(device, &scene.forward().writes)?;
+    let writes = buffers(device, &problem.forward().writes)?;
     let ins: AnyIns<'_> = reads.iter().map(MaybeCopied::part).collect();
-    let pending = device.dispatch(Recur(scene.clone()), ins, writes).map_err(Rejected::into_error)?;
-    Ok((pending, scene))
+    let pending = device.dispatch(Recur(problem.clone()), ins, writes).map_err(Rejected::into_error)?;
+    Ok((pending, problem))
 }
 
 /// The states of all steps, the last states, and the last cells.
@@ -211,8 +211,8 @@ impl Dnn {
     ) -> Result<PendingDispatch<Recurred<T>>> {
         let parameters = parameters.into();
         let submitted = forward(&self.device, &Call::new(net, sequences, &parameters), false);
-        let (pending, scene) = submitted.map_err(Recur::refused)?;
-        let extents = [scene.extents_of_y(), scene.extents_of_h(), scene.extents_of_c()];
+        let (pending, problem) = submitted.map_err(Recur::refused)?;
+        let extents = [problem.extents_of_y(), problem.extents_of_h(), problem.extents_of_c()];
         pending.retype(|all: AnyBuffers| -> Result<_> {
             let [y, h, c] = tensors(&mut all.into_iter(), extents.each_ref().map(|e| &e[..]))?;
             Ok((y, h, c))
@@ -231,8 +231,8 @@ impl Dnn {
     ) -> Result<(PendingDispatch<Recurred<T>>, RecurrentTraining<T>)> {
         let parameters = parameters.into();
         let submitted = forward(&self.device, &Call::new(net, sequences, &parameters), true);
-        let (pending, scene) = submitted.map_err(Recur::refused)?;
-        let extents = [scene.extents_of_y(), scene.extents_of_h(), scene.extents_of_c()];
+        let (pending, problem) = submitted.map_err(Recur::refused)?;
+        let extents = [problem.extents_of_y(), problem.extents_of_h(), problem.extents_of_c()];
         let mut kept = None;
         let pending = pending.retype(|all: AnyBuffers| -> Result<_> {
             let mut all = all.into_iter();
@@ -241,7 +241,7 @@ impl Dnn {
             Ok((y, h, c))
         })?;
         let lost = || Error::library("internal error: a training without its reserve");
-        Ok((pending, RecurrentTraining { scene, reserve: kept.ok_or_else(lost)? }))
+        Ok((pending, RecurrentTraining { problem, reserve: kept.ok_or_else(lost)? }))
     }
 
     /// The gradients of the input, the parameters, the initial states and the initial cells (the last with no layers unless the net is an
@@ -283,10 +283,10 @@ impl Dnn {
         let (parameters, y, dy) = (parameters.into(), y.into(), dy.into());
         let call = Call::new(net, sequences, &parameters);
         let last = last.each_ref().map(|one| one.as_ref().map(any));
-        let RecurrentTraining { scene, reserve } = training;
-        let extents = [scene.extents_of_x(), scene.extents_of_h(), scene.extents_of_c()];
-        let count = [scene.parameters()];
-        let submitted = backward(&self.device, &call, [any(&y), any(&dy)], &last, (scene, reserve.into()));
+        let RecurrentTraining { problem, reserve } = training;
+        let extents = [problem.extents_of_x(), problem.extents_of_h(), problem.extents_of_c()];
+        let count = [problem.parameters()];
+        let submitted = backward(&self.device, &call, [any(&y), any(&dy)], &last, (problem, reserve.into()));
         submitted.map_err(RecurBackward::refused)?.retype(|all: AnyBuffers| -> Result<_> {
             let [x, h, c] = &extents;
             let mut all = all.into_iter().skip(1);
@@ -302,21 +302,21 @@ fn backward(
     call: &Call<'_>,
     [y, dy]: [AnyTensorRef<'_>; 2],
     last: &[Option<AnyTensorRef<'_>>; 2],
-    (kept, reserve): (Scene, crate::core::buffer::AnyBuffer),
+    (kept, reserve): (RecurrentProblem, crate::core::buffer::AnyBuffer),
 ) -> Result<PendingDispatch<AnyBuffers>> {
-    let scene = Scene { reserve: kept.reserve, ..call.scene()? };
-    if scene != kept {
+    let problem = RecurrentProblem { reserve: kept.reserve, ..call.problem()? };
+    if problem != kept {
         let what = "it is of another net, of other sizes, or of other lengths; take that of the same `recur_training`";
         return Err(Error::invalid("training", what));
     }
-    wants("y", &y, &scene.extents_of_y())?;
-    wants("dy", &dy, &scene.extents_of_y())?;
-    let extents = [("dh", scene.extents_of_h()), ("dc", scene.extents_of_c())];
+    wants("y", &y, &problem.extents_of_y())?;
+    wants("dy", &dy, &problem.extents_of_y())?;
+    let extents = [("dh", problem.extents_of_h()), ("dc", problem.extents_of_c())];
     for ((name, extents), view) in extents.iter().zip(last) {
         view.as_ref().map_or(Ok(()), |view| wants(name, view, extents))?;
     }
-    if last[1].is_some() && !scene.net.is_lstm() {
-        return Err(Error::invalid("dc", format!("a {:?} has no cells; only an LSTM has", scene.net.cell)));
+    if last[1].is_some() && !problem.net.is_lstm() {
+        return Err(Error::invalid("dc", format!("a {:?} has no cells; only an LSTM has", problem.net.cell)));
     }
     let mut reads = call.reads(device)?;
     for view in [&y, &dy].into_iter().chain(last.iter().flatten()) {
@@ -324,9 +324,9 @@ fn backward(
     }
     let given = [last[0].is_some(), last[1].is_some()];
     let mut writes: AnyBuffers = [reserve].into_iter().collect();
-    for buffer in buffers(device, scene.backward(given).writes.get(1..).unwrap_or_default())? {
+    for buffer in buffers(device, problem.backward(given).writes.get(1..).unwrap_or_default())? {
         writes.push(buffer);
     }
     let ins: AnyIns<'_> = reads.iter().map(MaybeCopied::part).collect();
-    device.dispatch(RecurBackward { scene, given }, ins, writes).map_err(Rejected::into_error)
+    device.dispatch(RecurBackward { problem, given }, ins, writes).map_err(Rejected::into_error)
 }

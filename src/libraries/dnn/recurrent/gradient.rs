@@ -1,6 +1,6 @@
 //! The backward pass as an op.
 
-use super::net::Scene;
+use super::net::RecurrentProblem;
 use super::op::LENGTHS;
 use crate::libraries::tensor_routine::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::libraries::tensor_routine::prelude::*;
 /// parameters, and of the initial states and cells.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in super::super) struct RecurBackward {
-    pub(in super::super) scene: Scene,
+    pub(in super::super) problem: RecurrentProblem,
     pub(in super::super) given: [bool; 2],
 }
 
@@ -22,11 +22,11 @@ impl TensorRoutine for RecurBackward {
     type Raw = ();
 
     fn operands(&self) -> Operands<'_> {
-        self.scene.backward(self.given)
+        self.problem.backward(self.given)
     }
 
     fn check_data(&self) -> Result<()> {
-        self.scene.check()
+        self.problem.check()
     }
 
     fn overwrites_each(&self, writes: &[AnySpan], index: usize) -> bool {
@@ -34,22 +34,22 @@ impl TensorRoutine for RecurBackward {
     }
 
     fn cost(&self) -> Cost {
-        Cost { flops: self.scene.work().saturating_mul(4), bytes: self.operands().bytes() }
+        Cost { flops: self.problem.work().saturating_mul(4), bytes: self.operands().bytes() }
     }
 
     #[cfg(feature = "host")]
     fn host(&self, operands: Checked<'_, '_>) -> Result<()> {
-        super::host::backward(&self.scene, self.given, operands)
+        super::host::backward(&self.problem, self.given, operands)
     }
 
     #[cfg(feature = "cuda")]
     fn prepare(&self, _: &[AnySpan], _: &[AnySpan], plans: &mut Prepare<'_>) {
-        super::super::native::recurrent::prepare(&self.scene, true, plans);
+        super::super::native::recurrent::prepare(&self.problem, true, plans);
     }
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
-        super::super::native::recurrent::backward(&self.scene, self.given, queue)
+        super::super::native::recurrent::backward(&self.problem, self.given, queue)
     }
 }
 

@@ -17,7 +17,7 @@ mod training;
 
 pub use front::Sequences;
 pub(super) use gradient::RecurBackward;
-pub(super) use net::{Net, Scene};
+pub(super) use net::{Net, RecurrentProblem};
 pub(super) use op::Recur;
 pub use parameters::{RecurrentGate, RecurrentParameter};
 pub use spec::{Recurrent, RecurrentBias, RecurrentCell};

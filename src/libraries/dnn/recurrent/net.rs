@@ -25,7 +25,7 @@ pub(in super::super) struct Net {
 
 /// A call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(in super::super) struct Scene {
+pub(in super::super) struct RecurrentProblem {
     pub(in super::super) net: Net,
     /// Steps of the longest sequence that the tensors hold.
     pub(in super::super) time: usize,
@@ -102,7 +102,7 @@ impl Net {
     }
 }
 
-impl Scene {
+impl RecurrentProblem {
     /// The product; `usize::MAX` if it is too large, which no buffer has.
     fn product(sizes: &[usize]) -> usize {
         sizes.iter().fold(1, |all, n| all.saturating_mul(*n))
@@ -136,7 +136,7 @@ impl Scene {
     /// Elements that a GPU without cuDNN keeps of a layer in one direction: the gates, the states before and after all steps, and
     /// the same of the cells of an LSTM, or what the reset gates of a GRU have left of the states.
     pub(in super::super) fn kept_by_steps(&self) -> usize {
-        let (net, product) = (&self.net, Scene::product);
+        let (net, product) = (&self.net, RecurrentProblem::product);
         let places = self.time.saturating_add(1);
         let extra = if net.is_lstm() { places } else { self.time };
         let all = [
@@ -150,7 +150,7 @@ impl Scene {
     /// The elements of the reserve of an engine. That of cuDNN is measured, and has a margin: the library is asked when it is used.
     pub(super) fn reserve(&self, is_host: bool) -> Option<usize> {
         let net = &self.net;
-        let steps = Scene::product(&[self.time, self.batch, net.directions()]);
+        let steps = RecurrentProblem::product(&[self.time, self.batch, net.directions()]);
         let states = (net.layers - 1).checked_mul(net.state())?;
         let all = match is_host {
             true => steps.checked_mul(net.layers.checked_mul(net.kept() * net.hidden)?.checked_add(states)?)?,
@@ -171,7 +171,7 @@ impl Scene {
 
     /// An operand of the type of the net.
     fn operand(&self, name: &'static str, extents: [usize; 3]) -> Operand<'_> {
-        Operand::exactly(name, self.net.dtype, Scene::product(&extents))
+        Operand::exactly(name, self.net.dtype, RecurrentProblem::product(&extents))
     }
 
     /// What the forward pass reads and writes.

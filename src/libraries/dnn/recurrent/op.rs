@@ -1,12 +1,12 @@
 //! The forward pass as an op.
 
-use super::net::Scene;
+use super::net::RecurrentProblem;
 use crate::libraries::tensor_routine::prelude::*;
 
 /// A recurrent net. Reads the input and the parameters, then the initial states and cells if there are any; writes the states of all
 /// steps, the last states and the last cells, then the reserve if a backward pass follows.
 #[derive(Debug, Serialize, Deserialize)]
-pub(in super::super) struct Recur(pub(in super::super) Scene);
+pub(in super::super) struct Recur(pub(in super::super) RecurrentProblem);
 
 /// Why an op cannot be captured.
 pub(super) const LENGTHS: &str = "cuDNN copies the lengths of the sequences from host memory";

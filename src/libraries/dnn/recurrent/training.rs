@@ -1,6 +1,6 @@
 //! What joins both passes.
 
-use super::net::Scene;
+use super::net::RecurrentProblem;
 use crate::core::buffer::DeviceBuffer;
 use crate::libraries::dnn::DnnElement;
 
@@ -9,7 +9,7 @@ use crate::libraries::dnn::DnnElement;
 /// refused by another net, and by tensors of other sizes.
 #[derive(Debug)]
 pub struct RecurrentTraining<T: DnnElement> {
-    pub(super) scene: Scene,
+    pub(super) problem: RecurrentProblem,
     pub(super) reserve: DeviceBuffer<T::Sum>,
 }
 

@@ -56,7 +56,7 @@ fn cycle<T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
     let mut state = device.zeros(state_len(restart))?;
     state = sparse.rotate((restart, None), (&square, &square, &square), state)?;
     let place = residual_at(restart);
-    let mut basis = vec![blas.scal_at(factor(&state, place + 1)?, r)?.into_output()];
+    let mut basis = vec![blas.scal(factor(&state, place + 1)?, r)?.into_buffer()];
     let (mut verdict, mut columns) = (Verdict::GoOn, 0);
     while columns < restart && watch.goes_on() {
         if watch.looks() {
@@ -75,7 +75,7 @@ fn cycle<T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
         w = sparse.combine(-T::ONE, (&basis, &again), w)?;
         let square = sparse.inner(&w, &w)?;
         state = sparse.rotate((restart, Some(columns)), (&h, &again, &square), state)?;
-        basis.push(blas.scal_at(factor(&state, place + 1)?, w)?.into_output());
+        basis.push(blas.scal(factor(&state, place + 1)?, w)?.into_buffer());
         columns += 1;
         watch.iterations += 1;
     }
@@ -85,5 +85,5 @@ fn cycle<T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
     let y = sparse.coefficients(restart, columns, &state)?;
     basis.truncate(columns);
     let step = sparse.combine(T::ONE, (&basis, &y), device.zeros(x.len())?)?;
-    Ok((blas.axpy(T::ONE, &system.apply(&step)?, x)?.into_output(), verdict))
+    Ok((blas.axpy(T::ONE, &system.apply(&step)?, x)?.into_buffer(), verdict))
 }

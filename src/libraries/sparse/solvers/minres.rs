@@ -59,7 +59,7 @@ fn pass<T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
                 break;
             }
         }
-        let v = blas.scal_at(factor(&scalars, state::INVERSE)?, y)?.into_output();
+        let v = blas.scal(factor(&scalars, state::INVERSE)?, y)?.into_buffer();
         y = system.product(&v)?;
         y = sparse.plus(factor(&scalars, state::BACK)?, &older, y)?;
         let alpha = sparse.inner(&v, &y)?;
@@ -70,7 +70,7 @@ fn pass<T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
         scalars = sparse.lanczos(Stage::Beta, &sparse.inner(&newer, &y)?, scalars)?;
         let mut next = sparse.plus(factor(&scalars, state::EPSILON)?, &before, v)?;
         next = sparse.plus(factor(&scalars, state::DELTA)?, &w, next)?;
-        next = blas.scal_at(factor(&scalars, state::GAMMA)?, next)?.into_output();
+        next = blas.scal(factor(&scalars, state::GAMMA)?, next)?.into_buffer();
         x = sparse.plus(factor(&scalars, state::PHI)?, &next, x)?;
         (before, w) = (w, next);
         watch.iterations += 1;

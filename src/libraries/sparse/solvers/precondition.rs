@@ -46,7 +46,7 @@ impl<T: SolveElement, I: SparseIndex> Preconditioner<T, I> {
                     let rest = device.duplicate(r)?.into_output();
                     let rest = sparse.spmv(Spmv::new().alpha(-T::ONE).beta(T::ONE), a, &z, rest)?.into_buffer();
                     let step = sparse.times(inverse.as_in(), rest.as_in(), fresh()?)?;
-                    z = device.blas().axpy(T::ONE, &step, z)?.into_output();
+                    z = device.blas().axpy(T::ONE, &step, z)?.into_buffer();
                 }
                 Ok(z)
             }
@@ -102,7 +102,7 @@ impl Sparse {
 
     /// The inner product `x^H * y`, left on the device.
     pub(super) fn inner<T: SolveElement>(&self, x: &DeviceBuffer<T>, y: &DeviceBuffer<T>) -> Result<DeviceBuffer<T>> {
-        Ok(self.device.blas().dotc_into(x, y, self.device.uninit(1)?)?.into_output())
+        Ok(self.device.blas().dotc_into(x, y, self.device.uninit(1)?)?.into_buffer())
     }
 
     /// `y + s * x`, with s in device memory.
@@ -112,7 +112,7 @@ impl Sparse {
         x: &DeviceBuffer<T>,
         y: DeviceBuffer<T>,
     ) -> Result<DeviceBuffer<T>> {
-        Ok(self.device.blas().axpy_at(s, x, y)?.into_output())
+        Ok(self.device.blas().axpy(s, x, y)?.into_buffer())
     }
 }
 

@@ -78,7 +78,7 @@ impl Sparse {
     pub(super) fn shift<T: SolveElement>(&self, mut x: DeviceBuffer<T>, mut exponent: i32) -> Result<DeviceBuffer<T>> {
         while exponent != 0 {
             let step = exponent.clamp(-T::RANGE, T::RANGE);
-            x = self.device.blas().scal(power::<T>(step), x)?.into_output();
+            x = self.device.blas().scal(power::<T>(step), x)?.into_buffer();
             exponent -= step;
         }
         Ok(x)

@@ -260,7 +260,7 @@ impl Sparse {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let (off, d) = (device.full_tensor([3], -1.0f64)?, device.full_tensor([3], 2.0f64)?);
+    /// let (off, d) = (device.full([3], -1.0f64)?, device.full([3], 2.0f64)?);
     /// let b = device.tensor([3], [1.0f64, 0.0, 1.0])?;
     /// let x = device.sparse().gtsv(&off, &d, &off, b)?.await_result()?;
     /// assert!(device.to_vec(&x)?.iter().all(|x| (x - 1.0).abs() < 1e-15));

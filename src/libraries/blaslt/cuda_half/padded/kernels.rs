@@ -1,7 +1,7 @@
 //! Our own kernels around a padded product, compiled ahead of time from `kernels/matmul.cu`.
 
 use super::plan::{Lies, Padded, slices};
-use super::product::{Beside, Finish, Sums};
+use super::product::{Finish, SecondPlace, Sums};
 use crate::core::error::Result;
 use crate::core::launch::LaunchDims;
 use crate::engines::cuda::{KernelArg, Ptx, Queue};
@@ -151,7 +151,7 @@ pub(super) unsafe fn lt_sum(queue: &mut Queue<'_>, sums: &Sums, room: u64) -> Re
     let Sums { from, data_type, lines, terms, line_step, term_step, stride, batch, to, double } = *sums;
     let slices = slices(terms);
     let (ptx, name) = sum(double);
-    let Beside { address, data_type: type_to, stride: stride_to } = to;
+    let SecondPlace { address, data_type: type_to, stride: stride_to } = to;
     let work = if double { data::F64 } else { data::F32 };
     let mut steps = smallvec::SmallVec::<[_; 2]>::new();
     let last = |from: u64, data_type: u32, [line, term, stride]: [usize; 3], terms: usize| {

@@ -27,7 +27,7 @@ mod product;
 pub(in crate::libraries::blaslt) use kernels::ALL as KERNELS;
 
 use super::super::Order;
-use super::super::epilogue::{Beside as Writes, Extra, Function, WritePlaces};
+use super::super::epilogue::{Extra, Function, SecondOutput as Writes, WritePlaces};
 use super::super::op::{Fused, Geometry};
 use super::super::operands::{ReadPlaces, Reading};
 use super::super::selection::Selection;
@@ -40,7 +40,7 @@ use crate::engines::cuda_enqueue::Enqueue;
 use crate::libraries::blaslt::native::Factor;
 use crate::libraries::flags::Transpose;
 use plan::{Lies, Padded};
-use product::{Beside, Finish, Product, Strided, Sums};
+use product::{Finish, Product, SecondPlace, Strided, Sums};
 
 /// Elements from a row to the next, and from a column to the next.
 fn steps(layout: Layout) -> (usize, usize) {
@@ -149,7 +149,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             [alpha, beta] => [alpha.address, beta.address],
             _ => [0; 2],
         };
-        let (m, n, beside) = (self.spec.m, self.spec.n, self.kind.beside);
+        let (m, n, second) = (self.spec.m, self.spec.n, self.kind.second);
         let (us, vs) = if by_rows { (n, m) } else { (m, n) };
         Finish {
             us,
@@ -170,19 +170,19 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             ],
             scalar: T::CODES.scale,
             function: self.kind.function,
-            writes: [beside == Writes::Mask, beside == Writes::PreActivation],
+            writes: [second == Writes::Mask, second == Writes::PreActivation],
             no_product,
-            keeps: beside == Writes::RowGradient,
+            keeps: second == Writes::RowGradient,
             whole_sums: T::CODES.compute == types::I32,
         }
     }
 
     /// The auxiliary matrix, which the epilogue reads or writes.
     fn aux(&self, reads: &ReadPlaces, writes: &WritePlaces, geometry: &Geometry) -> Strided {
-        let at = match (self.kind.function, self.kind.beside) {
+        let at = match (self.kind.function, self.kind.second) {
             (Function::ReluGradient, _) => reads.mask,
             (Function::GeluGradient, _) => reads.pre,
-            (_, Writes::Mask | Writes::PreActivation) => writes.beside,
+            (_, Writes::Mask | Writes::PreActivation) => writes.second,
             _ => None,
         };
         let Geometry { aux, .. } = *geometry;
@@ -200,14 +200,14 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             term_step: 0,
             stride: 0,
             batch: self.spec.batch,
-            to: Beside { address: address(writes.beside), data_type: T::CODES.bias, stride: geometry.bias_stride },
+            to: SecondPlace { address: address(writes.second), data_type: T::CODES.bias, stride: geometry.bias_stride },
             double: T::CODES.scale == types::data::F64,
         };
         let of_factor = |(data_type, lies): (u32, Lies)| {
             let Lies { address: from, line_step, term_step, stride, lines, terms, .. } = lies;
             Sums { from, data_type, line_step, term_step, stride, ..of_sums(lines, terms) }
         };
-        match self.kind.beside {
+        match self.kind.second {
             Writes::GradientOfA => Some(of_factor(of_a)),
             Writes::GradientOfB => Some(of_factor(of_b)),
             Writes::RowGradient => Some(of_sums(self.spec.m, self.spec.n)), // only with a column-major D

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 /// An additional matrix, or vectors; the address is 0 if there is none. Distances are in elements, for a mask in bits.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Beside {
+pub(super) struct SecondPlace {
     pub(super) address: u64,
     pub(super) data_type: u32,
     /// From a matrix of the batch to the next.
@@ -93,7 +93,7 @@ pub(super) struct Sums {
     pub(super) term_step: usize,
     pub(super) stride: usize,
     pub(super) batch: usize,
-    pub(super) to: Beside,
+    pub(super) to: SecondPlace,
     /// Whether they are added up in f64.
     pub(super) double: bool,
 }

@@ -4,7 +4,7 @@
 //! largest score. Where there was a sink, that says what part of the sum the keys have.
 
 use super::forward::Exponentials;
-use super::seen::{BLOCK, Seen};
+use super::masking::{BLOCK, Masking};
 use crate::core::error::Result;
 use crate::core::room;
 use crate::libraries::dnn::product::{Matrix, Real, product};
@@ -21,29 +21,29 @@ fn part<A>(all: &[A], index: usize, len: usize) -> &[A] {
 /// What is written is zeros before. Keys and values of a head, and the queries that it serves, are computed together: each sum has
 /// one order.
 pub(super) fn backward<A: Real>(
-    seen: &Seen<'_, A>,
+    masking: &Masking<'_, A>,
     [q, k, v, o, dy, sums]: [&[A]; 6],
     [dq, dk, dv]: [&mut Vec<A>; 3],
 ) -> Result<()> {
-    let scene = seen.scene;
-    let (queries, keys, width, value) = (scene.queries, scene.keys, scene.width, scene.value_width);
-    if queries == 0 || keys == 0 || width == 0 || value == 0 || scene.rows() == 0 {
+    let problem = masking.problem;
+    let (queries, keys, width, value) = (problem.queries, problem.keys, problem.width, problem.value_width);
+    if queries == 0 || keys == 0 || width == 0 || value == 0 || problem.rows() == 0 {
         return Ok(());
     }
-    let served = scene.served();
+    let served = problem.served();
     let unit = |index: usize, [dq, dk, dv]: [&mut [A]; 3], parallel: bool| -> Result<()> {
         let (k, v) = (part(k, index, keys * width), part(v, index, keys * value));
-        let batch = index / scene.kv_heads;
+        let batch = index / problem.kv_heads;
         let size = BLOCK.min(queries) * keys;
         let (mut weights, mut slopes) = (room::filled(size, A::default())?, room::filled(size, A::default())?);
         for one in 0..served {
-            let head = index % scene.kv_heads * served + one;
-            let at = batch * scene.heads + head;
+            let head = index % problem.kv_heads * served + one;
+            let at = batch * problem.heads + head;
             let (q, sums) = (part(q, at, queries * width), part(sums, at, queries));
             let (o, dy) = (part(o, at, queries * value), part(dy, at, queries * value));
-            let all = seen.blocks(batch, head).flat_map(|block| {
+            let all = masking.blocks(batch, head).flat_map(|block| {
                 let of_queries = [(q, width), (o, value), (dy, value)];
-                seen.apart(&block, &[(k, width), (v, value)], &of_queries).unwrap_or_else(|| vec![block])
+                masking.apart(&block, &[(k, width), (v, value)], &of_queries).unwrap_or_else(|| vec![block])
             });
             for block in all {
                 let (rows, columns) = (block.queries.len(), block.keys.len());
@@ -54,7 +54,7 @@ pub(super) fn backward<A: Real>(
                 let of_keys = Matrix::rows(block.keys.start * width, width);
                 let of_values = Matrix::rows(block.keys.start * value, value);
                 let of_dy = Matrix::rows(block.queries.start * value, value);
-                seen.scores(&block, q, k, weights, parallel)?;
+                masking.scores(&block, q, k, weights, parallel)?;
                 product(
                     (rows, columns, value),
                     (&mut *slopes, square),
@@ -67,20 +67,20 @@ pub(super) fn backward<A: Real>(
                 for (query, (weights, slopes)) in block.queries.clone().zip(lines) {
                     let sum = sums.get(query).copied().unwrap_or_default();
                     let both = part(o, query, value).iter().zip(part(dy, query, value));
-                    let mean = both.fold(A::default(), |all, (o, dy)| all + *o * *dy) * A::of(scene.kept());
+                    let mean = both.fold(A::default(), |all, (o, dy)| all + *o * *dy) * A::of(problem.kept());
                     let own = Arch::new().dispatch(Exponentials(&mut *weights, None));
-                    let of_keys = match scene.sunk && own != A::LOWEST {
+                    let of_keys = match problem.sunk && own != A::LOWEST {
                         true => (own - sum).exp(),
                         false => A::ONE,
                     };
-                    let mut factors = seen.factors(&block, query);
+                    let mut factors = masking.factors(&block, query);
                     for (weight, slope) in weights.iter_mut().zip(slopes) {
                         *weight = *weight * of_keys;
                         let Some(factor) = factors.as_mut().and_then(Iterator::next) else {
-                            *slope = *weight * (*slope - mean) * A::of(scene.scale());
+                            *slope = *weight * (*slope - mean) * A::of(problem.scale());
                             continue;
                         };
-                        *slope = *weight * (*slope * factor - mean) * A::of(scene.scale());
+                        *slope = *weight * (*slope * factor - mean) * A::of(problem.scale());
                         *weight = *weight * factor;
                     }
                 }

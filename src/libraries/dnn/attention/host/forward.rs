@@ -1,6 +1,6 @@
 //! The forward pass.
 
-use super::seen::{Block, Seen};
+use super::masking::{Block, Masking};
 use crate::core::error::Result;
 use crate::libraries::dnn::product::panels::Panels;
 use crate::libraries::dnn::product::scratch::lent;
@@ -80,7 +80,7 @@ enum Keys<'h, A: Real> {
 
 /// A head, and where its results go.
 struct Head<'h, A: Real> {
-    seen: &'h Seen<'h, A>,
+    masking: &'h Masking<'h, A>,
     q: &'h [A],
     v: &'h [A],
     keys: Keys<'h, A>,
@@ -99,10 +99,10 @@ impl<A: Real> Head<'_, A> {
     }
 
     fn weigh(&self, block: &Block, scores: &mut [A]) -> Result<()> {
-        let (value, line) = (self.seen.scene.value_width, block.keys.len());
+        let (value, line) = (self.masking.problem.value_width, block.keys.len());
         match self.keys {
-            Keys::Rows(k) => self.seen.scores_of_few(block, self.q, k, scores),
-            Keys::Panels(keys) => self.seen.scores_by(block, self.q, keys, scores, self.parallel)?,
+            Keys::Rows(k) => self.masking.scores_of_few(block, self.q, k, scores),
+            Keys::Panels(keys) => self.masking.scores_by(block, self.q, keys, scores, self.parallel)?,
         }
         let start = self.first + block.queries.start;
         // SAFETY: these queries belong to this block.
@@ -112,7 +112,7 @@ impl<A: Real> Head<'_, A> {
         let rows = scores.chunks_mut(line).zip(block.queries.clone());
         for ((row, query), sum) in rows.zip(sums) {
             *sum = Arch::new().dispatch(Exponentials(row, self.sink));
-            let dropout = self.seen.factors(block, query).into_iter().flatten();
+            let dropout = self.masking.factors(block, query).into_iter().flatten();
             row.iter_mut().zip(dropout).for_each(|(weight, dropout)| *weight = *weight * dropout);
         }
         if value > 0 {
@@ -129,35 +129,40 @@ impl<A: Real> Head<'_, A> {
 }
 
 /// `o` is zeros before, and `sums` is what it is for a query that sees no key.
-pub(super) fn forward<A: Real>(seen: &Seen<'_, A>, [q, k, v]: [&[A]; 3], o: &mut [A], sums: &mut [A]) -> Result<()> {
-    let scene = seen.scene;
-    if o.is_empty() && sums.is_empty() || scene.keys == 0 || scene.queries == 0 {
+pub(super) fn forward<A: Real>(
+    masking: &Masking<'_, A>,
+    [q, k, v]: [&[A]; 3],
+    o: &mut [A],
+    sums: &mut [A],
+) -> Result<()> {
+    let problem = masking.problem;
+    if o.is_empty() && sums.is_empty() || problem.keys == 0 || problem.queries == 0 {
         return Ok(());
     }
-    let (width, value) = (scene.width, scene.value_width);
+    let (width, value) = (problem.width, problem.value_width);
     // What the heads of queries share is made once.
     let of_k = Matrix::rows(0, width).turned();
-    let shared = if scene.queries * scene.served() <= FEW { 0 } else { scene.batch * scene.kv_heads };
-    let panels = (0..shared).map(|head| Panels::new((width, scene.keys), part(k, head, scene.keys * width), of_k));
+    let shared = if problem.queries * problem.served() <= FEW { 0 } else { problem.batch * problem.kv_heads };
+    let panels = (0..shared).map(|head| Panels::new((width, problem.keys), part(k, head, problem.keys * width), of_k));
     let panels = panels.collect::<Result<Vec<_>>>()?;
     let (o, sums) = (Shared::new(o), Shared::new(sums));
-    let heads = scene.batch * scene.heads;
-    let blocks = (0..heads).flat_map(|head| seen.blocks(head / scene.heads, head % scene.heads));
+    let heads = problem.batch * problem.heads;
+    let blocks = (0..heads).flat_map(|head| masking.blocks(head / problem.heads, head % problem.heads));
     let blocks: Vec<Block> = blocks.collect();
     // Not inside of enough blocks: a thread that waits would take up another block meanwhile.
     let parallel = blocks.len() < rayon::current_num_threads();
     try_each_number(blocks.len(), 1, &|number| {
         let Some(block) = blocks.get(number) else { return Ok(()) };
-        let index = block.batch * scene.heads + block.head;
-        let of_keys = block.batch * scene.kv_heads + block.head / scene.served();
+        let index = block.batch * problem.heads + block.head;
+        let of_keys = block.batch * problem.kv_heads + block.head / problem.served();
         let keys = match panels.get(of_keys) {
             Some(panels) => Keys::Panels(panels),
-            None => Keys::Rows(part(k, of_keys, scene.keys * width)),
+            None => Keys::Rows(part(k, of_keys, problem.keys * width)),
         };
-        let (q, v) = (part(q, index, scene.queries * width), part(v, of_keys, scene.keys * value));
-        let sink = seen.sink(block.head);
-        let head = Head { seen, q, v, keys, parallel, sink, first: index * scene.queries, o, sums };
-        match seen.apart(block, &[(v, value)], &[]) {
+        let (q, v) = (part(q, index, problem.queries * width), part(v, of_keys, problem.keys * value));
+        let sink = masking.sink(block.head);
+        let head = Head { masking, q, v, keys, parallel, sink, first: index * problem.queries, o, sums };
+        match masking.apart(block, &[(v, value)], &[]) {
             None => head.block(block),
             Some(blocks) => blocks.iter().try_for_each(|block| head.block(block)),
         }

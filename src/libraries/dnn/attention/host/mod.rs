@@ -1,13 +1,13 @@
 //! The host half: everything widened to f32, or in f64, packed by batches and heads, and rounded once.
 //!
 //! `forward.rs` and `backward.rs` compute blocks of queries against all the keys that they see: scores by a product of matrices, their
-//! exponentials row by row, and products again. `seen.rs` says what a query sees.
+//! exponentials row by row, and products again. `masking.rs` says what a query sees.
 
 mod backward;
 mod forward;
-mod seen;
+mod masking;
 
-use super::scene::{Rows, Scene};
+use super::problem::{AttentionProblem, Rows};
 use crate::core::buffer::{AnySlice, AnySliceMut};
 use crate::core::element::{DType, Element};
 use crate::core::error::Result;
@@ -18,7 +18,7 @@ use crate::libraries::dnn::product::tiles::{SLACK, Shared};
 use crate::libraries::tensor_routine::{Checked, missing};
 use crate::numerics::parallel::{Parts, each_number, each_part};
 use half::{bf16, f16};
-use seen::Seen;
+use masking::Masking;
 
 /// Elements that are converted.
 trait Stored<A>: Element {
@@ -93,8 +93,13 @@ fn scatter<H: Stored<A>, A: Real>(all: &[A], to: AnySliceMut<'_>, extents: [usiz
 }
 
 /// Keys or values of batches, of their pages. Places beyond the length of a batch, or of no block, are zeros.
-fn assemble<A: Real>(scene: &Scene, stored: Scratch<A>, extents: [usize; 4], others: &Others<A>) -> Result<Scratch<A>> {
-    let (Some(pages), Some(table), Some([_, lengths])) = (scene.pages, &others.table, &others.lengths) else {
+fn assemble<A: Real>(
+    problem: &AttentionProblem,
+    stored: Scratch<A>,
+    extents: [usize; 4],
+    others: &Others<A>,
+) -> Result<Scratch<A>> {
+    let (Some(pages), Some(table), Some([_, lengths])) = (problem.pages, &others.table, &others.lengths) else {
         return Ok(stored);
     };
     let [batches, heads, keys, width] = extents;
@@ -126,9 +131,9 @@ struct Others<A> {
 }
 
 impl<A: Real> Others<A> {
-    fn new<H: Stored<A>>(scene: &Scene, reads: &[AnySlice<'_>]) -> Result<Self> {
+    fn new<H: Stored<A>>(problem: &AttentionProblem, reads: &[AnySlice<'_>]) -> Result<Self> {
         let mut rest = reads.iter();
-        let bias = match scene.bias.and_then(|_| rest.next()) {
+        let bias = match problem.bias.and_then(|_| rest.next()) {
             Some(slice) => {
                 let from: &[H] = slice.downcast().ok_or_else(missing)?;
                 let mut all: Vec<A> = room::zeroed(from.len())?;
@@ -137,7 +142,7 @@ impl<A: Real> Others<A> {
             }
             None => None,
         };
-        let kept = match scene.dropout.and_then(|_| rest.next()) {
+        let kept = match problem.dropout.and_then(|_| rest.next()) {
             Some(slice) => {
                 let from: &[H] = slice.downcast().ok_or_else(missing)?;
                 let mut all = room::filled(from.len(), false)?;
@@ -149,21 +154,21 @@ impl<A: Real> Others<A> {
             }
             None => None,
         };
-        let sink = match scene.sink {
+        let sink = match problem.sink {
             true => Some(rest.next().and_then(|slice| slice.downcast::<A>()).ok_or_else(missing)?.to_vec()),
             false => None,
         };
         let ints = |slice: Option<&AnySlice<'_>>| -> Result<Vec<i32>> {
             Ok(slice.and_then(|slice| slice.downcast::<i32>()).ok_or_else(missing)?.to_vec())
         };
-        let table = scene.pages.map(|_| ints(rest.next())).transpose()?;
-        let lengths = if scene.lengths { Some([ints(rest.next())?, ints(rest.next())?]) } else { None };
+        let table = problem.pages.map(|_| ints(rest.next())).transpose()?;
+        let lengths = if problem.lengths { Some([ints(rest.next())?, ints(rest.next())?]) } else { None };
         Ok(Others { bias, kept, sink, table, lengths })
     }
 
-    fn seen<'s>(&'s self, scene: &'s Scene) -> Seen<'s, A> {
-        Seen {
-            scene,
+    fn masking<'s>(&'s self, problem: &'s AttentionProblem) -> Masking<'s, A> {
+        Masking {
+            problem,
             bias: self.bias.as_deref(),
             kept: self.kept.as_deref(),
             sink: self.sink.as_deref(),
@@ -173,36 +178,36 @@ impl<A: Real> Others<A> {
 }
 
 /// Computes the forward pass.
-pub(super) fn forward(scene: &Scene, operands: Checked<'_, '_>) -> Result<()> {
-    match scene.dtype {
-        DType::F32 => forward_of::<f32, f32>(scene, operands),
-        DType::F64 => forward_of::<f64, f64>(scene, operands),
-        DType::F16 => forward_of::<f16, f32>(scene, operands),
-        _ => forward_of::<bf16, f32>(scene, operands),
+pub(super) fn forward(problem: &AttentionProblem, operands: Checked<'_, '_>) -> Result<()> {
+    match problem.dtype {
+        DType::F32 => forward_of::<f32, f32>(problem, operands),
+        DType::F64 => forward_of::<f64, f64>(problem, operands),
+        DType::F16 => forward_of::<f16, f32>(problem, operands),
+        _ => forward_of::<bf16, f32>(problem, operands),
     }
 }
 
-fn forward_of<H: Stored<A>, A: Real + Stored<A>>(scene: &Scene, operands: Checked<'_, '_>) -> Result<()> {
+fn forward_of<H: Stored<A>, A: Real + Stored<A>>(problem: &AttentionProblem, operands: Checked<'_, '_>) -> Result<()> {
     let Checked { reads, writes, .. } = operands;
     let [q, k, v, rest @ ..] = &reads[..] else { return Err(missing()) };
-    let q = gather::<H, A>(q, scene.extents_of_q(), scene.of_q)?;
-    let others = Others::new::<H>(scene, rest)?;
-    let (of_k, of_v) = (scene.extents_of_k(), scene.extents_of_v());
-    let k = assemble(scene, gather::<H, A>(k, scene.stored(of_k), scene.of_k)?, of_k, &others)?;
-    let v = assemble(scene, gather::<H, A>(v, scene.stored(of_v), scene.of_v)?, of_v, &others)?;
-    let mut o = Scratch::new(scene.rows() * scene.value_width, scene.queries * scene.value_width, &|_, _| {})?;
-    let mut sums = room::filled(scene.rows(), A::LOWEST)?;
-    let seen = others.seen(scene);
-    for (index, sums) in sums.chunks_mut(scene.queries.max(1)).enumerate() {
-        let (batch, head) = (index / scene.heads.max(1), index % scene.heads.max(1));
-        if let (Some(sink), Some(sums)) = (seen.sink(head), sums.get_mut(..seen.lengths(batch).0)) {
+    let q = gather::<H, A>(q, problem.extents_of_q(), problem.of_q)?;
+    let others = Others::new::<H>(problem, rest)?;
+    let (of_k, of_v) = (problem.extents_of_k(), problem.extents_of_v());
+    let k = assemble(problem, gather::<H, A>(k, problem.stored(of_k), problem.of_k)?, of_k, &others)?;
+    let v = assemble(problem, gather::<H, A>(v, problem.stored(of_v), problem.of_v)?, of_v, &others)?;
+    let mut o = Scratch::new(problem.rows() * problem.value_width, problem.queries * problem.value_width, &|_, _| {})?;
+    let mut sums = room::filled(problem.rows(), A::LOWEST)?;
+    let masking = others.masking(problem);
+    for (index, sums) in sums.chunks_mut(problem.queries.max(1)).enumerate() {
+        let (batch, head) = (index / problem.heads.max(1), index % problem.heads.max(1));
+        if let (Some(sink), Some(sums)) = (masking.sink(head), sums.get_mut(..masking.lengths(batch).0)) {
             sums.fill(sink);
         }
     }
-    forward::forward(&seen, [&q, &k, &v], &mut o, &mut sums)?;
+    forward::forward(&masking, [&q, &k, &v], &mut o, &mut sums)?;
     let mut writes = writes.into_iter();
-    scatter::<H, A>(&o, writes.next().ok_or_else(missing)?, scene.extents_of_o(), scene.of_o)?;
-    if scene.stats {
+    scatter::<H, A>(&o, writes.next().ok_or_else(missing)?, problem.extents_of_o(), problem.of_o)?;
+    if problem.stats {
         let to: &mut [A] = writes.next().ok_or_else(missing)?.downcast().ok_or_else(missing)?;
         to.iter_mut().zip(&sums).for_each(|(to, from)| *to = *from);
     }
@@ -210,35 +215,38 @@ fn forward_of<H: Stored<A>, A: Real + Stored<A>>(scene: &Scene, operands: Checke
 }
 
 /// Computes the backward pass.
-pub(super) fn backward(scene: &Scene, operands: Checked<'_, '_>) -> Result<()> {
-    match scene.dtype {
-        DType::F32 => backward_of::<f32, f32>(scene, operands),
-        DType::F64 => backward_of::<f64, f64>(scene, operands),
-        DType::F16 => backward_of::<f16, f32>(scene, operands),
-        _ => backward_of::<bf16, f32>(scene, operands),
+pub(super) fn backward(problem: &AttentionProblem, operands: Checked<'_, '_>) -> Result<()> {
+    match problem.dtype {
+        DType::F32 => backward_of::<f32, f32>(problem, operands),
+        DType::F64 => backward_of::<f64, f64>(problem, operands),
+        DType::F16 => backward_of::<f16, f32>(problem, operands),
+        _ => backward_of::<bf16, f32>(problem, operands),
     }
 }
 
-fn backward_of<H: Stored<A>, A: Real>(scene: &Scene, operands: Checked<'_, '_>) -> Result<()> {
+fn backward_of<H: Stored<A>, A: Real>(problem: &AttentionProblem, operands: Checked<'_, '_>) -> Result<()> {
     let Checked { reads, writes, .. } = operands;
     let [q, k, v, o, dy, sums, rest @ ..] = &reads[..] else { return Err(missing()) };
-    let q = gather::<H, A>(q, scene.extents_of_q(), scene.of_q)?;
-    let k = gather::<H, A>(k, scene.extents_of_k(), scene.of_k)?;
-    let v = gather::<H, A>(v, scene.extents_of_v(), scene.of_v)?;
-    let o = gather::<H, A>(o, scene.extents_of_o(), scene.of_o)?;
-    let dy = gather::<H, A>(dy, scene.extents_of_o(), scene.of_o)?;
+    let q = gather::<H, A>(q, problem.extents_of_q(), problem.of_q)?;
+    let k = gather::<H, A>(k, problem.extents_of_k(), problem.of_k)?;
+    let v = gather::<H, A>(v, problem.extents_of_v(), problem.of_v)?;
+    let o = gather::<H, A>(o, problem.extents_of_o(), problem.of_o)?;
+    let dy = gather::<H, A>(dy, problem.extents_of_o(), problem.of_o)?;
     let sums: &[A] = sums.downcast().ok_or_else(missing)?;
-    let others = Others::new::<H>(scene, rest)?;
+    let others = Others::new::<H>(problem, rest)?;
     let len = |extents: [usize; 4]| extents.iter().product();
-    let sizes = [scene.extents_of_q(), scene.extents_of_k(), scene.extents_of_v()].map(len);
+    let sizes = [problem.extents_of_q(), problem.extents_of_k(), problem.extents_of_v()].map(len);
     let [dq, dk, dv] = sizes.map(room::zeroed);
     let mut made = [dq?, dk?, dv?];
     {
         let [dq, dk, dv] = &mut made;
-        backward::backward(&others.seen(scene), [&q, &k, &v, &o, &dy, sums], [dq, dk, dv])?;
+        backward::backward(&others.masking(problem), [&q, &k, &v, &o, &dy, sums], [dq, dk, dv])?;
     }
-    let places =
-        [(scene.extents_of_q(), scene.of_q), (scene.extents_of_k(), scene.of_k), (scene.extents_of_v(), scene.of_v)];
+    let places = [
+        (problem.extents_of_q(), problem.of_q),
+        (problem.extents_of_k(), problem.of_k),
+        (problem.extents_of_v(), problem.of_v),
+    ];
     for ((made, to), (extents, rows)) in made.iter().zip(writes).zip(places) {
         scatter::<H, A>(made, to, extents, rows)?;
     }

@@ -1,6 +1,6 @@
 //! Both passes.
 
-use super::super::super::recurrent::{Recur, RecurBackward, Scene};
+use super::super::super::recurrent::{Recur, RecurBackward, RecurrentProblem};
 use super::super::descriptor::Refused;
 use super::super::functions::RawHandle;
 use super::super::graph::{F32, data_type};
@@ -17,16 +17,16 @@ use crate::engines::library::Code;
 use crate::engines::op::Prepare;
 use crate::libraries::tensor_routine::missing;
 
-pub(in super::super::super) fn prepare(scene: &Scene, is_backward: bool, plans: &mut Prepare<'_>) {
-    if scene.is_empty() {
+pub(in super::super::super) fn prepare(problem: &RecurrentProblem, is_backward: bool, plans: &mut Prepare<'_>) {
+    if problem.is_empty() {
         return;
     }
-    if scene.net.is_own() {
+    if problem.net.is_own() {
         // What is wrong is said when it is enqueued.
-        let _ = steps::prepare(scene, is_backward, plans);
+        let _ = steps::prepare(problem, is_backward, plans);
         return;
     }
-    plans.plan(&Key::new(scene));
+    plans.plan(&Key::new(problem));
 }
 
 fn int(n: usize) -> i32 {
@@ -57,14 +57,14 @@ impl Drop for Described {
 }
 
 impl Described {
-    fn new(plan: &Plan, scene: &Scene) -> Result<Self, Refused> {
-        let (api, net) = (plan.api, &scene.net);
+    fn new(plan: &Plan, problem: &RecurrentProblem) -> Result<Self, Refused> {
+        let (api, net) = (plan.api, &problem.net);
         let told = |call: &'static str, code: Code| code.ok().map_err(|code| Refused::new(plan.dnn, call, code));
         let mut all = Described { api, x: RawData::NULL, y: RawData::NULL, h: RawTensor::NULL, c: RawTensor::NULL };
-        let whole = vec![int(scene.time); if scene.lengths.is_some() { 0 } else { scene.batch }];
-        let lengths = scene.lengths.as_ref().unwrap_or(&whole);
+        let whole = vec![int(problem.time); if problem.lengths.is_some() { 0 } else { problem.batch }];
+        let lengths = problem.lengths.as_ref().unwrap_or(&whole);
         let of = data_type(net.dtype).unwrap_or(F32);
-        let (time, batch) = (int(scene.time), int(scene.batch));
+        let (time, batch) = (int(problem.time), int(problem.batch));
         for (data, width) in [(&mut all.x, net.input), (&mut all.y, net.directions() * net.state())] {
             // SAFETY: the place is valid for the write.
             told("cudnnCreateRNNDataDescriptor", unsafe { api.data_create(data) })?;
@@ -80,7 +80,7 @@ impl Described {
             // SAFETY: the place is valid for the write.
             told("cudnnCreateTensorDescriptor", unsafe { api.tensor_create(tensor) })?;
             let extents = [int(layers), batch, int(width)];
-            let strides = [int(scene.batch.saturating_mul(width)), int(width), 1];
+            let strides = [int(problem.batch.saturating_mul(width)), int(width), 1];
             // SAFETY: the description is alive; both have three elements.
             let code = unsafe { api.tensor_set(*tensor, of, 3, extents.as_ptr(), strides.as_ptr()) };
             told("cudnnSetTensorNdDescriptor", code)?;
@@ -99,31 +99,31 @@ struct Ready {
 
 /// # Safety
 /// The plan is locked.
-unsafe fn ready(plan: &Plan, compared: &mut bool, scene: &Scene, queue: &mut Queue<'_>) -> Result<Ready> {
+unsafe fn ready(plan: &Plan, compared: &mut bool, problem: &RecurrentProblem, queue: &mut Queue<'_>) -> Result<Ready> {
     let (_, handle) = queue.library::<Cudnn>()?;
     let handle = handle.0;
     let told = |queue: &mut Queue<'_>, refused: Refused| queue.failure::<Cudnn>(&refused.text(), refused.code);
     if !*compared {
         // SAFETY: the handle is this slot's, whose lease is held; the caller's promise.
-        unsafe { plan.compare(&scene.net, handle) }?.map_err(|refused| told(queue, refused))?;
+        unsafe { plan.compare(&problem.net, handle) }?.map_err(|refused| told(queue, refused))?;
         *compared = true;
     }
-    let most = scene.batch.checked_mul(scene.net.state().max(scene.net.hidden));
+    let most = problem.batch.checked_mul(problem.net.state().max(problem.net.hidden));
     if most.and_then(|most| i32::try_from(most).ok()).is_none() {
         let what = format!(
             "states of {} sequences and {} elements: cuDNN counts them in 31 bits",
-            scene.batch, scene.net.hidden
+            problem.batch, problem.net.hidden
         );
         return Err(Error::unsupported(what));
     }
-    let described = Described::new(plan, scene).map_err(|refused| told(queue, refused))?;
+    let described = Described::new(plan, problem).map_err(|refused| told(queue, refused))?;
     let (mut bytes, mut reserve) = (0, 0);
-    let training = i32::from(scene.reserve > 0);
+    let training = i32::from(problem.reserve > 0);
     // SAFETY: as above; the places are valid for the writes.
     let code = unsafe { plan.api.spaces(handle, plan.net.0, training, described.x, &mut bytes, &mut reserve) };
     let spaces = code.ok().map_err(|code| Refused::new(plan.dnn, "cudnnGetRNNTempSpaceSizes", code));
     spaces.map_err(|refused| told(queue, refused))?;
-    let there = scene.reserve.saturating_mul(scene.net.sums().size());
+    let there = problem.reserve.saturating_mul(problem.net.sums().size());
     if training == 0 {
         reserve = 0;
     }
@@ -149,13 +149,18 @@ fn carry(queue: &mut Queue<'_>, to: &AnySpan, from: Option<&AnySpan>) -> Result<
 /// The library writes zeros as the last states of sequences of no steps: they are the initial ones. (And likewise back.)
 ///
 /// # Safety
-/// The operands are states, or cells, of the scene.
-unsafe fn restore(scene: &Scene, queue: &mut Queue<'_>, to: &AnySpan, from: Option<&AnySpan>) -> Result<()> {
-    let (Some(lengths), Some(from)) = (&scene.lengths, from) else { return Ok(()) };
-    let layers = scene.net.layers * scene.net.directions();
+/// The operands are states, or cells, of the problem.
+unsafe fn restore(
+    problem: &RecurrentProblem,
+    queue: &mut Queue<'_>,
+    to: &AnySpan,
+    from: Option<&AnySpan>,
+) -> Result<()> {
+    let (Some(lengths), Some(from)) = (&problem.lengths, from) else { return Ok(()) };
+    let layers = problem.net.layers * problem.net.directions();
     let (ld, mut first) = (to.bytes() / layers.max(1), 0);
     for run in lengths.chunk_by(|a, b| (*a == 0) == (*b == 0)) {
-        let (start, bytes) = (first * (ld / scene.batch), run.len() * (ld / scene.batch));
+        let (start, bytes) = (first * (ld / problem.batch), run.len() * (ld / problem.batch));
         first += run.len();
         if run.first() == Some(&0) {
             let at = |span: &AnySpan| (span.address() + start as u64, ld);
@@ -190,38 +195,38 @@ impl<'s> Initial<'s> {
     }
 }
 
-pub(in super::super::super) fn forward(scene: &Scene, queue: &mut Enqueue<'_, Recur>) -> Result<()> {
+pub(in super::super::super) fn forward(problem: &RecurrentProblem, queue: &mut Enqueue<'_, Recur>) -> Result<()> {
     let (reads, writes) = (queue.reads(), queue.writes());
     let mut reads = reads.iter();
     let (x, parameters) = (reads.next().ok_or_else(missing)?, reads.next().ok_or_else(missing)?);
-    let initial = Initial::next(scene.initial, &mut reads);
+    let initial = Initial::next(problem.initial, &mut reads);
     let [y, h, c, reserve @ ..] = &writes[..] else { return Err(missing()) };
-    if scene.is_empty() {
+    if problem.is_empty() {
         carry(queue, y, None)?;
         carry(queue, h, initial.h)?;
         return carry(queue, c, initial.c);
     }
-    if scene.net.is_own() {
+    if problem.net.is_own() {
         let from = steps::Reads { x, parameters, initial: [initial.h, initial.c] };
-        steps::forward(scene, &from, [y, h, c], reserve.first().map(AnySpan::address), queue)?;
+        steps::forward(problem, &from, [y, h, c], reserve.first().map(AnySpan::address), queue)?;
         // SAFETY: states and cells (the op's check).
         return unsafe {
-            restore(scene, queue, h, initial.h)?;
-            restore(scene, queue, c, initial.c)
+            restore(problem, queue, h, initial.h)?;
+            restore(problem, queue, c, initial.c)
         };
     }
     let [x, w] = [aligned(queue, x)?, aligned(queue, parameters)?];
     let [h0, c0] = initial.addresses(queue)?;
-    let to = [target(queue, y)?, target(queue, h)?, if scene.net.is_lstm() { target(queue, c)? } else { 0 }];
+    let to = [target(queue, y)?, target(queue, h)?, if problem.net.is_lstm() { target(queue, c)? } else { 0 }];
     let kept = reserve.first().map_or(0, AnySpan::address);
     let weight_bytes = parameters.bytes();
     let plan = queue.plan::<Key>(0)?;
     {
         let mut compared = plan.compared.lock();
         // SAFETY: it is locked.
-        let ready = unsafe { ready(plan, &mut compared, scene, queue) }?;
+        let ready = unsafe { ready(plan, &mut compared, problem, queue) }?;
         let Ready { handle, described: d, workspace: (bytes, area), reserve } = &ready;
-        let training = i32::from(scene.reserve > 0);
+        let training = i32::from(problem.reserve > 0);
         // SAFETY: the handle is this slot's, whose lease is held; the plan is locked; all addresses are those of operands of this
         // dispatch, of the described sizes (the op's check), or of copies of them; workspace and reserve have as many bytes.
         let code = unsafe {
@@ -259,48 +264,48 @@ pub(in super::super::super) fn forward(scene: &Scene, queue: &mut Enqueue<'_, Re
     }
     // SAFETY: states and cells (the op's check).
     unsafe {
-        restore(scene, queue, h, initial.h)?;
-        restore(scene, queue, c, initial.c)
+        restore(problem, queue, h, initial.h)?;
+        restore(problem, queue, c, initial.c)
     }
 }
 
 pub(in super::super::super) fn backward(
-    scene: &Scene,
+    problem: &RecurrentProblem,
     given: [bool; 2],
     queue: &mut Enqueue<'_, RecurBackward>,
 ) -> Result<()> {
     let (reads, writes) = (queue.reads(), queue.writes());
     let mut reads = reads.iter();
     let (x, parameters) = (reads.next().ok_or_else(missing)?, reads.next().ok_or_else(missing)?);
-    let initial = Initial::next(scene.initial, &mut reads);
+    let initial = Initial::next(problem.initial, &mut reads);
     let (y, dy) = (reads.next().ok_or_else(missing)?, reads.next().ok_or_else(missing)?);
     let last = Initial::next(given, &mut reads);
     let [kept, dx, dw, dh0, dc0] = &writes[..] else { return Err(missing()) };
-    if scene.is_empty() {
+    if problem.is_empty() {
         carry(queue, dx, None)?;
         carry(queue, dw, None)?;
         carry(queue, dh0, last.h)?;
         return carry(queue, dc0, last.c);
     }
-    if scene.net.is_own() {
+    if problem.net.is_own() {
         let from = steps::Reads { x, parameters, initial: [initial.h, initial.c] };
         let given = steps::Given { dy, last: [last.h, last.c] };
-        steps::backward(scene, &from, &given, kept.address(), [dx, dw, dh0, dc0], queue)?;
+        steps::backward(problem, &from, &given, kept.address(), [dx, dw, dh0, dc0], queue)?;
         // SAFETY: as in `forward`.
         return unsafe {
-            restore(scene, queue, dh0, last.h)?;
-            restore(scene, queue, dc0, last.c)
+            restore(problem, queue, dh0, last.h)?;
+            restore(problem, queue, dc0, last.c)
         };
     }
     let [x, w, y, dy] = [aligned(queue, x)?, aligned(queue, parameters)?, aligned(queue, y)?, aligned(queue, dy)?];
     let ([h0, c0], [dh, dc]) = (initial.addresses(queue)?, last.addresses(queue)?);
-    let to_dc = if scene.net.is_lstm() { target(queue, dc0)? } else { 0 };
+    let to_dc = if problem.net.is_lstm() { target(queue, dc0)? } else { 0 };
     let to = [target(queue, dx)?, target(queue, dw)?, target(queue, dh0)?, to_dc];
     let [to_dx, to_dw, to_dh, _] = to;
     // The library adds to the gradients of the parameters, and leaves what is behind the ends of sequences.
     // SAFETY: the operand that is written, or scratch memory in its place.
     unsafe { queue.fill(to_dw, dw.bytes(), &[0]) }?;
-    if scene.lengths.is_some() {
+    if problem.lengths.is_some() {
         // SAFETY: as above.
         unsafe { queue.fill(to_dx, dx.bytes(), &[0]) }?;
     }
@@ -309,7 +314,7 @@ pub(in super::super::super) fn backward(
     {
         let mut compared = plan.compared.lock();
         // SAFETY: it is locked.
-        let ready = unsafe { ready(plan, &mut compared, scene, queue) }?;
+        let ready = unsafe { ready(plan, &mut compared, problem, queue) }?;
         let Ready { handle, described: d, workspace: (bytes, area), reserve } = &ready;
         // SAFETY: as in `forward`.
         let code = unsafe {
@@ -374,7 +379,7 @@ pub(in super::super::super) fn backward(
     }
     // SAFETY: as in `forward`.
     unsafe {
-        restore(scene, queue, dh0, last.h)?;
-        restore(scene, queue, dc0, last.c)
+        restore(problem, queue, dh0, last.h)?;
+        restore(problem, queue, dc0, last.c)
     }
 }

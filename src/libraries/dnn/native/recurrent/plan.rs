@@ -1,6 +1,6 @@
 //! A net as the library knows it.
 
-use super::super::super::recurrent::{Net, RecurrentParameter, Scene};
+use super::super::super::recurrent::{Net, RecurrentParameter, RecurrentProblem};
 use super::super::descriptor::Refused;
 use super::super::functions::RawHandle;
 use super::super::graph::{F32, F64, data_type};
@@ -48,19 +48,19 @@ impl Key {
     /// Both passes of a training have the same. The persistent ones take neither lengths nor projections, and not every choice of
     /// biases; that for few elements has a coarser tanh in f32, so it is not strict. Where they are faster on
     /// GPUs of many multiprocessors is what others have measured (PyTorch's choice is close to it).
-    pub(super) fn new(scene: &Scene) -> Self {
-        let net = &scene.net;
+    pub(super) fn new(problem: &RecurrentProblem) -> Self {
+        let net = &problem.net;
         let is_plain = matches!(net.cell, RecurrentCell::Relu | RecurrentCell::Tanh);
         let single = net.layers == 1 && !net.bidirectional;
         let even = net.hidden.is_multiple_of(128) && net.input.is_multiple_of(128) && net.hidden <= 1024;
-        let batch = scene.batch.is_multiple_of(8) && scene.batch <= 128;
+        let batch = problem.batch.is_multiple_of(8) && problem.batch <= 128;
         let algorithm = match net.dtype {
-            _ if scene.lengths.is_some() || net.projection.is_some() => Algorithm::Standard,
+            _ if problem.lengths.is_some() || net.projection.is_some() => Algorithm::Standard,
             _ if net.bias != RecurrentBias::Both => Algorithm::Standard,
             DType::F32 if !net.tf32 => Algorithm::Standard,
             DType::F16 | DType::F32 if net.hidden <= if is_plain { 256 } else { 128 } => Algorithm::PersistentSmall,
             DType::F16 if single && even && batch && net.is_lstm() => Algorithm::Persistent,
-            DType::F16 if single && even && batch && is_plain && (scene.batch < 96 || net.hidden < 896) => {
+            DType::F16 if single && even && batch && is_plain && (problem.batch < 96 || net.hidden < 896) => {
                 Algorithm::Persistent
             }
             _ => Algorithm::Standard,

@@ -1,6 +1,6 @@
 //! The backward pass.
 
-use super::super::net::Scene;
+use super::super::net::RecurrentProblem;
 use super::super::parameters::RecurrentParameter;
 use super::super::spec::RecurrentCell;
 use super::cells::{Cellular, Slope};
@@ -13,7 +13,7 @@ use crate::libraries::dnn::product::{Matrix, product};
 
 /// Writes the gradients of the input, the parameters, the initial states and the initial cells.
 pub(super) fn back<A: Cellular>(
-    scene: &Scene,
+    problem: &RecurrentProblem,
     given: [bool; 2],
     reads: &Reads<'_, A>,
     writes: Vec<&mut [A]>,
@@ -30,14 +30,14 @@ pub(super) fn back<A: Cellular>(
     }
     dx.fill(A::default());
     dw.fill(A::default());
-    if scene.is_empty() {
+    if problem.is_empty() {
         return Ok(());
     }
-    let net = &scene.net;
-    let parts = Parts::new(scene);
+    let net = &problem.net;
+    let parts = Parts::new(problem);
     let between = (net.layers - 1) * parts.states;
     let (states, gates) = reserve.split_at_checked(between).ok_or_else(missing)?;
-    let (own_x, own_y) = (trimmed(scene, reads.x, net.input)?, trimmed(scene, y, net.directions() * net.state())?);
+    let (own_x, own_y) = (trimmed(problem, reads.x, net.input)?, trimmed(problem, y, net.directions() * net.state())?);
     let (x, y) = (own_x.as_deref().unwrap_or(reads.x), own_y.as_deref().unwrap_or(y));
     let mut slopes = room::with_capacity(dy.len())?;
     slopes.extend_from_slice(dy);
@@ -47,7 +47,7 @@ pub(super) fn back<A: Cellular>(
         let mut inner = room::zeroed(if index == 0 { 0 } else { parts.states })?;
         let of_input: &mut [A] = if index == 0 { &mut *dx } else { &mut inner };
         for direction in 0..net.directions() {
-            let layer = Layer { scene, layer: index, direction };
+            let layer = Layer { problem, layer: index, direction };
             let mine = part(gates, layer.index(), parts.gates + parts.extra);
             let (gates, extra) = mine.split_at_checked(parts.gates).ok_or_else(missing)?;
             let pass = Back { layer, reads, input, output, gates, extra };
@@ -70,12 +70,12 @@ pub(super) struct Back<'b, A> {
 impl<A: Cellular> Back<'_, A> {
     /// The state of a sequence before a step, in a row of zeros where there is none.
     pub(super) fn before<'a>(&'a self, all: Option<&'a [A]>, zeros: &'a [A], sequence: usize, width: usize) -> &'a [A] {
-        all.map_or(zeros, |all| part(all, self.layer.index() * self.layer.scene.batch + sequence, width))
+        all.map_or(zeros, |all| part(all, self.layer.index() * self.layer.problem.batch + sequence, width))
     }
 
     fn run(&self, dy: &[A], dx: &mut [A], dw: &mut [A], dh: &mut [A], dc: &mut [A]) -> Result<()> {
-        let (scene, net) = (self.layer.scene, &self.layer.scene.net);
-        let (batch, rows, hidden, width) = (scene.batch, net.rows(), net.hidden, net.state());
+        let (problem, net) = (self.layer.problem, &self.layer.problem.net);
+        let (batch, rows, hidden, width) = (problem.batch, net.rows(), net.hidden, net.state());
         if net.cell == RecurrentCell::GruResetFirst {
             return self.reset_first(dy, dx, dw, dh);
         }
@@ -143,7 +143,7 @@ impl<A: Cellular> Back<'_, A> {
 
     /// The gradient of the states before the projection, and of the projection.
     fn unproject(&self, time: usize, dh: &[A], raw: &mut [A], dw: &mut [A]) -> Result<()> {
-        let (net, batch) = (&self.layer.scene.net, self.layer.scene.batch);
+        let (net, batch) = (&self.layer.problem.net, self.layer.problem.batch);
         let (hidden, width, rows) = (net.hidden, net.state(), net.rows());
         let p = self.layer.matrix(RecurrentParameter::Projection).ok_or_else(missing)?;
         // What belongs to sequences without this step is not looked at.
@@ -163,9 +163,9 @@ impl<A: Cellular> Back<'_, A> {
 
     /// The gradients of the input and of the parameters, by those of the sums.
     pub(super) fn parameters(&self, of_gates: &[A], of_states: &[A], dx: &mut [A], dw: &mut [A]) -> Result<()> {
-        let (scene, net) = (self.layer.scene, &self.layer.scene.net);
-        let (batch, rows, width) = (scene.batch, net.rows(), net.width(self.layer.layer));
-        let steps = scene.time * batch;
+        let (problem, net) = (self.layer.problem, &self.layer.problem.net);
+        let (batch, rows, width) = (problem.batch, net.rows(), net.width(self.layer.layer));
+        let steps = problem.time * batch;
         let all = Matrix::rows(0, rows);
         let of_input = Matrix::rows(0, width);
         let w = self.layer.matrix(RecurrentParameter::Input).ok_or_else(missing)?;
@@ -187,13 +187,13 @@ impl<A: Cellular> Back<'_, A> {
 
     /// The gradient of the matrix of the states: of the steps that follow another one, and of the first ones.
     fn recurrent(&self, of_states: &[A], dw: &mut [A]) -> Result<()> {
-        let (scene, net) = (self.layer.scene, &self.layer.scene.net);
-        let (batch, rows, width) = (scene.batch, net.rows(), net.state());
+        let (problem, net) = (self.layer.problem, &self.layer.problem.net);
+        let (batch, rows, width) = (problem.batch, net.rows(), net.state());
         let r = self.layer.matrix(RecurrentParameter::Recurrent).ok_or_else(missing)?;
         // The rows whose product is with the states themselves.
         let direct = if net.cell == RecurrentCell::GruResetFirst { 2 * net.hidden } else { rows };
         self.after_reset(of_states, dw)?;
-        let count = (scene.time - 1) * batch;
+        let count = (problem.time - 1) * batch;
         // Behind the end of a sequence its states are zeros, and so are its gradients.
         let (of_slopes, of_before) = match self.layer.direction {
             0 => (batch * rows, self.layer.states(0)),
@@ -207,7 +207,7 @@ impl<A: Cellular> Back<'_, A> {
         // Of a sequence without steps the state may be anything, and stays zeros here.
         let (mut first, mut before): (Vec<A>, Vec<A>) = (room::zeroed(batch * rows)?, room::zeroed(batch * width)?);
         for sequence in 0..batch {
-            let steps = (0..scene.time).filter(|time| self.layer.is_active(sequence, *time));
+            let steps = (0..problem.time).filter(|time| self.layer.is_active(sequence, *time));
             let time = if self.layer.direction == 0 { steps.min() } else { steps.max() };
             let Some(time) = time else { continue };
             part_mut(&mut first, sequence, rows).copy_from_slice(part(of_states, time * batch + sequence, rows));

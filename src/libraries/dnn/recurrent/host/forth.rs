@@ -1,6 +1,6 @@
 //! The forward pass.
 
-use super::super::net::Scene;
+use super::super::net::RecurrentProblem;
 use super::super::parameters::RecurrentParameter;
 use super::super::spec::RecurrentCell;
 use super::cells::{Cellular, Step};
@@ -15,7 +15,7 @@ use crate::numerics::parallel::{Parts as Cut, each_number, each_part};
 
 /// Writes the states of all steps, the last states and the last cells.
 pub(super) fn forth<A: Cellular>(
-    scene: &Scene,
+    problem: &RecurrentProblem,
     reads: &Reads<'_, A>,
     writes: Vec<&mut [A]>,
     reserve: &mut [A],
@@ -25,21 +25,21 @@ pub(super) fn forth<A: Cellular>(
     y.fill(A::default());
     fill(h, reads.states);
     fill(c, reads.cells);
-    if scene.is_empty() {
+    if problem.is_empty() {
         return Ok(());
     }
-    let (net, batch) = (&scene.net, scene.batch);
-    let parts = Parts::new(scene);
-    let trains = scene.reserve > 0;
+    let (net, batch) = (&problem.net, problem.batch);
+    let parts = Parts::new(problem);
+    let trains = problem.reserve > 0;
     let between = (net.layers - 1) * parts.states;
     let mut own = room::zeroed(if trains { 0 } else { between + parts.gates + parts.extra })?;
     let kept = if trains { reserve } else { own.as_mut_slice() };
     let (outputs, gates) = kept.split_at_mut_checked(between).ok_or_else(missing)?;
-    if trains && scene.lengths.is_some() {
+    if trains && problem.lengths.is_some() {
         // The next layer and the gradients of its parameters multiply what lies behind the ends of sequences by zeros.
         outputs.fill(A::default());
     }
-    let trimmed = trimmed(scene, reads.x, scene.net.input)?;
+    let trimmed = trimmed(problem, reads.x, problem.net.input)?;
     // Only an LSTM has cells: others get a place that they do not use.
     let mut no_cells = room::zeroed(if net.is_lstm() { 0 } else { batch * net.hidden })?;
     let mut inner = outputs.chunks_mut(parts.states.max(1));
@@ -50,7 +50,7 @@ pub(super) fn forth<A: Cellular>(
         let output = if is_last { last.take() } else { inner.next() };
         let output = output.ok_or_else(missing)?;
         for direction in 0..net.directions() {
-            let layer = Layer { scene, layer: index, direction };
+            let layer = Layer { problem, layer: index, direction };
             let of_layer = if trains { layer.index() } else { 0 };
             let mine = part_mut(gates, of_layer, parts.gates + parts.extra);
             let (gates, extra) = mine.split_at_mut_checked(parts.gates).ok_or_else(missing)?;
@@ -83,9 +83,9 @@ pub(super) struct Forth<'f, A> {
 impl<A: Cellular> Forth<'_, A> {
     /// The sums of the gates that need no states: all biases and the product with the input. A GRU's recurrent bias comes later.
     pub(super) fn sums(&self, input: &[A], gates: &mut [A]) -> Result<()> {
-        let (net, layer) = (&self.layer.scene.net, &self.layer);
+        let (net, layer) = (&self.layer.problem.net, &self.layer);
         let rows = net.rows();
-        let (width, steps) = (net.width(layer.layer), layer.scene.time * layer.scene.batch);
+        let (width, steps) = (net.width(layer.layer), layer.problem.time * layer.problem.batch);
         let of_input = layer.bias(self.parameters, RecurrentParameter::InputBias);
         let of_state = layer.bias(self.parameters, RecurrentParameter::RecurrentBias);
         let of_state = of_state.filter(|_| net.cell != RecurrentCell::Gru);
@@ -102,7 +102,7 @@ impl<A: Cellular> Forth<'_, A> {
 
     /// A matrix turned around, as the products read it: that of the states, or of the projection.
     fn turned(&self, parameter: RecurrentParameter) -> Result<Option<Panels<A>>> {
-        let net = &self.layer.scene.net;
+        let net = &self.layer.problem.net;
         let Some((first, rows, columns)) = net.place(self.layer.layer, self.layer.direction, parameter) else {
             return Ok(None);
         };
@@ -117,7 +117,7 @@ impl<A: Cellular> Forth<'_, A> {
         output: &mut [A],
         (state, cell): (&mut [A], &mut [A]),
     ) -> Result<()> {
-        let (net, batch) = (&self.layer.scene.net, self.layer.scene.batch);
+        let (net, batch) = (&self.layer.problem.net, self.layer.problem.batch);
         let (rows, hidden) = (net.rows(), net.hidden);
         if net.cell == RecurrentCell::GruResetFirst {
             return self.reset_first(input, (gates, extra), output, state);
@@ -131,7 +131,7 @@ impl<A: Cellular> Forth<'_, A> {
         let mut raw = room::zeroed(if projection.is_some() { batch * hidden } else { 0 })?;
         let bias = self.layer.bias(self.parameters, RecurrentParameter::RecurrentBias);
         let peepholes = self.layer.peepholes(self.parameters);
-        let of_extra = extra.len() / self.layer.scene.time.max(1);
+        let of_extra = extra.len() / self.layer.problem.time.max(1);
         for time in self.layer.steps() {
             let (gates, extra) = (part_mut(gates, time, batch * rows), part_mut(extra, time, of_extra));
             turned.multiply(batch, state, &mut products)?;
@@ -159,7 +159,7 @@ impl<A: Cellular> Forth<'_, A> {
 
     /// The states of an LSTM with a projection.
     fn project(&self, time: usize, (raw, projection): (&[A], &Panels<A>), state: &mut [A]) -> Result<()> {
-        let (net, batch) = (&self.layer.scene.net, self.layer.scene.batch);
+        let (net, batch) = (&self.layer.problem.net, self.layer.problem.batch);
         let mut all = room::zeroed(projection.count(batch))?;
         projection.multiply(batch, raw, &mut all)?;
         for (sequence, to) in state.chunks_mut(net.state()).enumerate() {
@@ -173,9 +173,9 @@ impl<A: Cellular> Forth<'_, A> {
 
     /// Rounds the new states, and writes them.
     pub(super) fn settle(&self, time: usize, state: &mut [A], output: &mut [A]) {
-        let width = self.layer.scene.net.state();
+        let width = self.layer.problem.net.state();
         let (stride, first) = self.layer.stride();
-        let output = part_mut(output, time, self.layer.scene.batch * stride);
+        let output = part_mut(output, time, self.layer.problem.batch * stride);
         for (sequence, (to, from)) in output.chunks_mut(stride).zip(state.chunks_mut(width)).enumerate() {
             if self.layer.is_active(sequence, time) {
                 from.iter_mut().for_each(|x| *x = (self.round)(*x));

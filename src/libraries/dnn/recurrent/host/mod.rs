@@ -15,7 +15,7 @@ mod layer;
 mod peepholes;
 mod reset;
 
-use super::net::Scene;
+use super::net::RecurrentProblem;
 use crate::core::buffer::AnySliceMut;
 use crate::core::element::{DType, Element};
 use crate::core::error::Result;
@@ -34,10 +34,10 @@ struct Reads<'a, A> {
 }
 
 impl<'a, A> Reads<'a, A> {
-    fn new(scene: &Scene, all: Vec<&'a [A]>) -> Result<Self> {
+    fn new(problem: &RecurrentProblem, all: Vec<&'a [A]>) -> Result<Self> {
         let mut all = all.into_iter();
         let (x, parameters) = (all.next().ok_or_else(missing)?, all.next().ok_or_else(missing)?);
-        let [has_states, has_cells] = scene.initial;
+        let [has_states, has_cells] = problem.initial;
         let states = if has_states { all.next() } else { None };
         let cells = if has_cells { all.next() } else { None };
         Ok(Reads { x, parameters, states, cells, more: all.collect() })
@@ -53,20 +53,20 @@ fn reserved<A: Element>(reserve: Option<AnySliceMut<'_>>) -> Result<&mut [A]> {
 }
 
 fn native<A: Cellular>(
-    scene: &Scene,
+    problem: &RecurrentProblem,
     operands: Checked<'_, '_>,
     reserve: Option<AnySliceMut<'_>>,
     pass: Pass<'_, A>,
 ) -> Result<()> {
     let (reads, writes) = operands.typed::<A, A>()?;
-    pass(Reads::new(scene, reads)?, writes, reserved(reserve)?)
+    pass(Reads::new(problem, reads)?, writes, reserved(reserve)?)
 }
 
 /// How a half is widened, and rounded.
 type Halves<H> = (fn(H) -> f32, fn(f32) -> H);
 
 fn narrow<H: Element>(
-    scene: &Scene,
+    problem: &RecurrentProblem,
     (wide, round): Halves<H>,
     operands: Checked<'_, '_>,
     reserve: Option<AnySliceMut<'_>>,
@@ -84,7 +84,7 @@ fn narrow<H: Element>(
         sums.push(room::zeroed::<f32>(slice.len())?);
     }
     let slices = widened.iter().map(Vec::as_slice).collect();
-    pass(Reads::new(scene, slices)?, sums.iter_mut().map(Vec::as_mut_slice).collect(), reserved(reserve)?)?;
+    pass(Reads::new(problem, slices)?, sums.iter_mut().map(Vec::as_mut_slice).collect(), reserved(reserve)?)?;
     for (to, from) in writes.into_iter().zip(&sums) {
         to.iter_mut().zip(from).for_each(|(to, from)| *to = round(*from));
     }
@@ -102,40 +102,40 @@ fn half_of(dtype: DType) -> fn(f32) -> f32 {
 
 /// The passes for both types.
 fn run(
-    scene: &Scene,
+    problem: &RecurrentProblem,
     operands: Checked<'_, '_>,
     reserve: Option<AnySliceMut<'_>>,
     (single, double): (Pass<'_, f32>, Pass<'_, f64>),
 ) -> Result<()> {
-    match scene.net.dtype {
-        DType::F32 => native(scene, operands, reserve, single),
-        DType::F64 => native(scene, operands, reserve, double),
-        DType::F16 => narrow(scene, (f16::to_f32, f16::from_f32), operands, reserve, single),
-        _ => narrow(scene, (bf16::to_f32, bf16::from_f32), operands, reserve, single),
+    match problem.net.dtype {
+        DType::F32 => native(problem, operands, reserve, single),
+        DType::F64 => native(problem, operands, reserve, double),
+        DType::F16 => narrow(problem, (f16::to_f32, f16::from_f32), operands, reserve, single),
+        _ => narrow(problem, (bf16::to_f32, bf16::from_f32), operands, reserve, single),
     }
 }
 
 /// Computes a net.
-pub(super) fn forward(scene: &Scene, mut operands: Checked<'_, '_>) -> Result<()> {
-    let reserve = if scene.reserve > 0 { operands.writes.pop() } else { None };
-    let round = half_of(scene.net.dtype);
+pub(super) fn forward(problem: &RecurrentProblem, mut operands: Checked<'_, '_>) -> Result<()> {
+    let reserve = if problem.reserve > 0 { operands.writes.pop() } else { None };
+    let round = half_of(problem.net.dtype);
     let single = |reads: Reads<'_, f32>, writes: Vec<&mut [f32]>, reserve: &mut [f32]| {
-        forth::forth(scene, &reads, writes, reserve, round)
+        forth::forth(problem, &reads, writes, reserve, round)
     };
     let double = |reads: Reads<'_, f64>, writes: Vec<&mut [f64]>, reserve: &mut [f64]| {
-        forth::forth(scene, &reads, writes, reserve, |x| x)
+        forth::forth(problem, &reads, writes, reserve, |x| x)
     };
-    run(scene, operands, reserve, (&single, &double))
+    run(problem, operands, reserve, (&single, &double))
 }
 
 /// Computes gradients.
-pub(super) fn backward(scene: &Scene, given: [bool; 2], mut operands: Checked<'_, '_>) -> Result<()> {
+pub(super) fn backward(problem: &RecurrentProblem, given: [bool; 2], mut operands: Checked<'_, '_>) -> Result<()> {
     let reserve = (!operands.writes.is_empty()).then(|| operands.writes.remove(0));
     let single = |reads: Reads<'_, f32>, writes: Vec<&mut [f32]>, reserve: &mut [f32]| {
-        back::back(scene, given, &reads, writes, reserve)
+        back::back(problem, given, &reads, writes, reserve)
     };
     let double = |reads: Reads<'_, f64>, writes: Vec<&mut [f64]>, reserve: &mut [f64]| {
-        back::back(scene, given, &reads, writes, reserve)
+        back::back(problem, given, &reads, writes, reserve)
     };
-    run(scene, operands, reserve, (&single, &double))
+    run(problem, operands, reserve, (&single, &double))
 }

@@ -52,19 +52,19 @@ impl<A: Cellular> Slope<'_, A> {
 impl<A: Cellular> Back<'_, A> {
     /// The gradients of the weights of the cells, step after step.
     pub(super) fn peepholes(&self, of_gates: &[A], dw: &mut [A]) {
-        let (scene, net) = (self.layer.scene, &self.layer.scene.net);
+        let (problem, net) = (self.layer.problem, &self.layer.problem.net);
         let (hidden, rows) = (net.hidden, net.rows());
         let place = net.place(self.layer.layer, self.layer.direction, RecurrentParameter::Peephole);
         let Some((first, count, _)) = place else { return };
         let to = dw.get_mut(first..).unwrap_or_default().get_mut(..count).unwrap_or_default();
         let [of_i, of_f, of_o] = split(to, hidden);
-        let steps = (0..scene.time).flat_map(|time| (0..scene.batch).map(move |sequence| (time, sequence)));
+        let steps = (0..problem.time).flat_map(|time| (0..problem.batch).map(move |sequence| (time, sequence)));
         for (time, sequence) in steps.filter(|(time, sequence)| self.layer.is_active(*sequence, *time)) {
-            let at = time * scene.batch + sequence;
+            let at = time * problem.batch + sequence;
             let slopes = row(of_gates, at, rows);
             let before = match self.layer.before(sequence, time) {
-                Some(time) => Some(row(self.extra, time * scene.batch + sequence, hidden)),
-                None => self.reads.cells.map(|all| row(all, self.layer.index() * scene.batch + sequence, hidden)),
+                Some(time) => Some(row(self.extra, time * problem.batch + sequence, hidden)),
+                None => self.reads.cells.map(|all| row(all, self.layer.index() * problem.batch + sequence, hidden)),
             };
             let seen = [before, before, Some(row(self.extra, at, hidden))];
             for (to, (gate, cells)) in

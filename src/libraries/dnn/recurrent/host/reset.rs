@@ -22,7 +22,7 @@ impl<A: Cellular> Forth<'_, A> {
         output: &mut [A],
         state: &mut [A],
     ) -> Result<()> {
-        let (net, batch, layer) = (&self.layer.scene.net, self.layer.scene.batch, &self.layer);
+        let (net, batch, layer) = (&self.layer.problem.net, self.layer.problem.batch, &self.layer);
         let (rows, hidden) = (net.rows(), net.hidden);
         self.sums(input, gates)?;
         let place = net.place(layer.layer, layer.direction, RecurrentParameter::Recurrent);
@@ -61,8 +61,8 @@ impl<A: Cellular> Forth<'_, A> {
 
 impl<A: Cellular> Back<'_, A> {
     pub(super) fn reset_first(&self, dy: &[A], dx: &mut [A], dw: &mut [A], dh: &mut [A]) -> Result<()> {
-        let (scene, net, layer) = (self.layer.scene, &self.layer.scene.net, &self.layer);
-        let (batch, rows, hidden) = (scene.batch, net.rows(), net.hidden);
+        let (problem, net, layer) = (self.layer.problem, &self.layer.problem.net, &self.layer);
+        let (batch, rows, hidden) = (problem.batch, net.rows(), net.hidden);
         let parameters = self.reads.parameters;
         let place = net.place(layer.layer, layer.direction, RecurrentParameter::Recurrent);
         let (first, ..) = place.ok_or_else(missing)?;
@@ -121,11 +121,11 @@ impl<A: Cellular> Back<'_, A> {
 
     /// The gradient of the part of the matrix of the states that multiplies what the reset gate has left; of other nets nothing.
     pub(super) fn after_reset(&self, slopes: &[A], dw: &mut [A]) -> Result<()> {
-        let (scene, net) = (self.layer.scene, &self.layer.scene.net);
+        let (problem, net) = (self.layer.problem, &self.layer.problem.net);
         if net.cell != RecurrentCell::GruResetFirst {
             return Ok(());
         }
-        let (steps, rows, hidden) = (scene.time * scene.batch, net.rows(), net.hidden);
+        let (steps, rows, hidden) = (problem.time * problem.batch, net.rows(), net.hidden);
         let r = self.layer.matrix(RecurrentParameter::Recurrent).ok_or_else(missing)?;
         let to = Matrix { first: r.first + 2 * hidden * r.down, ..r };
         let of_slopes = Matrix { first: 2 * hidden, down: rows, right: 1 };

@@ -1,6 +1,6 @@
 //! The backward pass.
 
-use super::super::super::super::recurrent::{RecurrentParameter, Scene};
+use super::super::super::super::recurrent::{RecurrentParameter, RecurrentProblem};
 use super::forward::Reads;
 use super::kernels::{Pass, Role};
 use super::memory::{Layer, Matrix, bytes};
@@ -35,20 +35,22 @@ struct Back<'w, 'q> {
 
 /// Enqueues a backward pass over operands that were checked; there is a step.
 pub(in super::super) fn backward(
-    scene: &Scene,
+    problem: &RecurrentProblem,
     reads: &Reads<'_>,
     given: &Given<'_>,
     kept: u64,
     [dx, dw, dh0, dc0]: [&AnySpan; 4],
     queue: &mut Queue<'_>,
 ) -> Result<()> {
-    let net = &scene.net;
-    let mut work = Work::new(scene, queue, Pass::Backward)?;
+    let net = &problem.net;
+    let mut work = Work::new(problem, queue, Pass::Backward)?;
     let x = work.input(reads.x)?;
     let parameters = work.parameters(reads.parameters)?;
-    let (of_layer, between) =
-        (bytes(scene, &[scene.kept_by_steps()])? as u64, [scene.time, scene.batch, net.directions(), net.state()]);
-    let of_outputs = bytes(scene, &between)? as u64;
+    let (of_layer, between) = (
+        bytes(problem, &[problem.kept_by_steps()])? as u64,
+        [problem.time, problem.batch, net.directions(), net.state()],
+    );
+    let of_outputs = bytes(problem, &between)? as u64;
     let inner = of_outputs * (net.layers as u64 - 1);
     let is_narrow = work.is_narrow();
     let to_x = if is_narrow { work.scratch(&[dx.len()])? } else { dx.address() };
@@ -60,9 +62,9 @@ pub(in super::super) fn backward(
         let of_input = if index == 0 { to_x } else { back.work.scratch(&between)? };
         for direction in 0..net.directions() {
             let place = (index * net.directions() + direction) as u64;
-            let layer = Layer::new(scene, (index, direction), parameters, kept + inner + place * of_layer);
-            // SAFETY: what is kept has as many bytes as the layers take (`Scene::kept_by_steps`); the operands have the sizes of the
-            // scene, and so has scratch memory in their place.
+            let layer = Layer::new(problem, (index, direction), parameters, kept + inner + place * of_layer);
+            // SAFETY: what is kept has as many bytes as the layers take (`RecurrentProblem::kept_by_steps`); the operands have the sizes of the
+            // problem, and so has scratch memory in their place.
             unsafe { back.layer(&layer, given, [input, of_input, of_output], [dh0, dc0]) }?;
         }
         of_output = of_input;
@@ -79,9 +81,9 @@ pub(in super::super) fn backward(
 
 impl<'w, 'q> Back<'w, 'q> {
     fn new(mut work: Work<'w, 'q>, of_parameters: u64) -> Result<Self> {
-        let net = &work.scene.net;
-        let (batch, hidden, state) = (work.scene.batch, net.hidden, net.state());
-        let steps = work.scene.time * batch;
+        let net = &work.problem.net;
+        let (batch, hidden, state) = (work.problem.batch, net.hidden, net.state());
+        let steps = work.problem.time * batch;
         let (size, is_projected) = (net.sums().size(), net.projection.is_some());
         let memory = [work.scratch(&[batch, state])?, work.scratch(&[batch, hidden])?, work.scratch(&[batch, hidden])?];
         let [of_state, cell, spare] = memory;
@@ -98,7 +100,7 @@ impl<'w, 'q> Back<'w, 'q> {
     }
 
     /// # Safety
-    /// The input, its gradient, and that of the output are those of the layer; its memory and the operands have the sizes of the scene.
+    /// The input, its gradient, and that of the output are those of the layer; its memory and the operands have the sizes of the problem.
     unsafe fn layer(
         &mut self,
         layer: &Layer<'_>,
@@ -106,7 +108,7 @@ impl<'w, 'q> Back<'w, 'q> {
         [input, of_input, of_output]: [u64; 3],
         [dh0, dc0]: [&AnySpan; 2],
     ) -> Result<()> {
-        let net = &self.work.scene.net;
+        let net = &self.work.problem.net;
         let [dh, dc] = given.last;
         // SAFETY: the caller's promise: all of it is memory of the layer, the operands, and scratch memory of their sizes.
         unsafe {
@@ -134,7 +136,7 @@ impl<'w, 'q> Back<'w, 'q> {
     }
 
     fn of_output(&self, layer: &Layer<'_>, step: usize, all: u64) -> u64 {
-        let net = &self.work.scene.net;
+        let net = &self.work.problem.net;
         layer.output(all, step, if layer.last() { net.dtype.size() } else { net.sums().size() })
     }
 
@@ -143,8 +145,8 @@ impl<'w, 'q> Back<'w, 'q> {
     /// # Safety
     /// As for [`layer`](Self::layer).
     unsafe fn peeping(&mut self, layer: &Layer<'_>, step: usize, of_output: u64) -> Result<()> {
-        let (scene, last) = (self.work.scene, layer.last());
-        let (net, batch, masked) = (&scene.net, scene.batch, scene.lengths.is_some());
+        let (problem, last) = (self.work.problem, layer.last());
+        let (net, batch, masked) = (&problem.net, problem.batch, problem.lengths.is_some());
         let (rows, hidden, state) = (net.rows(), net.hidden, net.state());
         let ([before, after], [of_i, of_f, of_o]) = (layer.cells(step), layer.peepholes()?);
         let [i, f, g, o] = [0, 1, 2, 3].map(|gate| layer.gate(step, gate));
@@ -181,7 +183,7 @@ impl<'w, 'q> Back<'w, 'q> {
     /// # Safety
     /// As for [`layer`](Self::layer).
     unsafe fn reset_first(&mut self, layer: &Layer<'_>, step: usize, of_output: u64) -> Result<()> {
-        let (net, batch, last) = (&self.work.scene.net, self.work.scene.batch, layer.last());
+        let (net, batch, last) = (&self.work.problem.net, self.work.problem.batch, layer.last());
         let (rows, hidden, [before, _]) = (net.rows(), net.hidden, layer.states(step));
         let [r, z, n] = [0, 1, 2].map(|gate| layer.gate(step, gate));
         let of_output = self.of_output(layer, step, of_output);
@@ -203,8 +205,8 @@ impl<'w, 'q> Back<'w, 'q> {
     /// # Safety
     /// As for [`layer`](Self::layer).
     unsafe fn products(&mut self, layer: &Layer<'_>, [input, of_input]: [u64; 2]) -> Result<()> {
-        let scene = self.work.scene;
-        let (net, steps) = (&scene.net, scene.time * scene.batch);
+        let problem = self.work.problem;
+        let (net, steps) = (&problem.net, problem.time * problem.batch);
         let (rows, hidden, state, width) = (net.rows(), net.hidden, net.state(), net.width(layer.layer));
         let to = |parameter| layer.place(self.of_parameters, parameter).ok_or_else(missing);
         let (w, of_w) = (layer.matrix(RecurrentParameter::Input)?, to(RecurrentParameter::Input)?);
@@ -239,8 +241,8 @@ impl<'w, 'q> Back<'w, 'q> {
     /// # Safety
     /// As for [`layer`](Self::layer).
     unsafe fn vectors(&mut self, layer: &Layer<'_>) -> Result<()> {
-        let scene = self.work.scene;
-        let (net, steps) = (&scene.net, scene.time * scene.batch);
+        let problem = self.work.problem;
+        let (net, steps) = (&problem.net, problem.time * problem.batch);
         let (rows, hidden, ones) = (net.rows(), net.hidden, Matrix::new(self.ones, steps));
         let to = |parameter| layer.place(self.of_parameters, parameter);
         let biases = [RecurrentParameter::InputBias, RecurrentParameter::RecurrentBias];

@@ -1,6 +1,6 @@
 //! The forward pass.
 
-use super::super::super::super::recurrent::{RecurrentParameter, Scene};
+use super::super::super::super::recurrent::{RecurrentParameter, RecurrentProblem};
 use super::kernels::{Pass, Role};
 use super::memory::{Layer, Matrix, bytes};
 use super::work::Work;
@@ -18,21 +18,21 @@ pub(in super::super) struct Reads<'s> {
 
 /// Enqueues a forward pass over operands that were checked; there is a step.
 pub(in super::super) fn forward(
-    scene: &Scene,
+    problem: &RecurrentProblem,
     reads: &Reads<'_>,
     [y, h, c]: [&AnySpan; 3],
     reserve: Option<u64>,
     queue: &mut Queue<'_>,
 ) -> Result<()> {
-    let net = &scene.net;
-    let mut work = Work::new(scene, queue, Pass::Forward)?;
+    let net = &problem.net;
+    let mut work = Work::new(problem, queue, Pass::Forward)?;
     let x = work.input(reads.x)?;
     let parameters = work.parameters(reads.parameters)?;
-    let of_layer = bytes(scene, &[scene.kept_by_steps()])? as u64;
-    let between = bytes(scene, &[scene.time, scene.batch, net.directions(), net.state()])? as u64;
+    let of_layer = bytes(problem, &[problem.kept_by_steps()])? as u64;
+    let between = bytes(problem, &[problem.time, problem.batch, net.directions(), net.state()])? as u64;
     let inner = between * (net.layers as u64 - 1);
     if net.projection.is_some() {
-        work.spare = [work.scratch(&[scene.batch, net.hidden])?, work.scratch(&[scene.batch, net.state()])?];
+        work.spare = [work.scratch(&[problem.batch, net.hidden])?, work.scratch(&[problem.batch, net.state()])?];
     }
     let kept = match reserve {
         Some(reserve) => reserve,
@@ -44,9 +44,9 @@ pub(in super::super) fn forward(
         let output = if index + 1 == net.layers { y.address() } else { kept + between * index as u64 };
         for direction in 0..net.directions() {
             let place = if reserve.is_some() { (index * net.directions() + direction) as u64 } else { 0 };
-            let layer = Layer::new(scene, (index, direction), parameters, kept + inner + place * of_layer);
-            // SAFETY: what is kept has as many bytes as the layers take (`Scene::kept_by_steps`), or there is memory of one; the operands
-            // have the sizes of the scene.
+            let layer = Layer::new(problem, (index, direction), parameters, kept + inner + place * of_layer);
+            // SAFETY: what is kept has as many bytes as the layers take (`RecurrentProblem::kept_by_steps`), or there is memory of one; the operands
+            // have the sizes of the problem.
             unsafe { work.layer(&layer, reads, (input, output), [h, c]) }?;
         }
     }
@@ -55,7 +55,7 @@ pub(in super::super) fn forward(
 
 impl Work<'_, '_> {
     /// # Safety
-    /// Input and output are those of the layer, and its memory and the operands have the sizes of the scene.
+    /// Input and output are those of the layer, and its memory and the operands have the sizes of the problem.
     unsafe fn layer(
         &mut self,
         layer: &Layer<'_>,
@@ -63,7 +63,7 @@ impl Work<'_, '_> {
         (input, output): (u64, u64),
         [h, c]: [&AnySpan; 2],
     ) -> Result<()> {
-        let net = &self.scene.net;
+        let net = &self.problem.net;
         let [first, last] = layer.ends();
         let [h0, c0] = reads.initial;
         // SAFETY: the caller's promise: all of it is memory of the layer, and the operands.
@@ -92,11 +92,11 @@ impl Work<'_, '_> {
     /// # Safety
     /// As for [`layer`](Self::layer).
     unsafe fn sums(&mut self, layer: &Layer<'_>, input: u64) -> Result<()> {
-        let net = &self.scene.net;
+        let net = &self.problem.net;
         let biases = [RecurrentParameter::InputBias, RecurrentParameter::RecurrentBias];
         let biases = biases.into_iter().filter_map(|bias| layer.place(layer.parameters, bias));
         let addresses: Vec<u64> = [layer.gates].into_iter().chain(biases.map(|bias| bias.at)).collect();
-        let (width, rows, steps) = (net.width(layer.layer), net.rows(), self.scene.time * self.scene.batch);
+        let (width, rows, steps) = (net.width(layer.layer), net.rows(), self.problem.time * self.problem.batch);
         let w = layer.matrix(RecurrentParameter::Input)?.turned();
         let beta = if addresses.len() > 1 { 1.0 } else { 0.0 };
         // SAFETY: the caller's promise; a gate and the parameters that the net has.
@@ -111,7 +111,7 @@ impl Work<'_, '_> {
 
     /// The address of the outputs of a step.
     fn output(&self, layer: &Layer<'_>, step: usize, all: u64) -> u64 {
-        let net = &self.scene.net;
+        let net = &self.problem.net;
         layer.output(all, step, if layer.last() { net.dtype.size() } else { net.sums().size() })
     }
 
@@ -120,7 +120,7 @@ impl Work<'_, '_> {
     /// # Safety
     /// As for [`layer`](Self::layer).
     unsafe fn peeping(&mut self, layer: &Layer<'_>, step: usize, output: u64) -> Result<()> {
-        let (net, batch) = (&self.scene.net, self.scene.batch);
+        let (net, batch) = (&self.problem.net, self.problem.batch);
         let (rows, hidden, state, last) = (net.rows(), net.hidden, net.state(), layer.last());
         let ([before, after], [cell, next]) = (layer.states(step), layer.cells(step));
         let [i, f, g, o] = [0, 1, 2, 3].map(|gate| layer.gate(step, gate));
@@ -147,7 +147,7 @@ impl Work<'_, '_> {
     /// # Safety
     /// As for [`layer`](Self::layer).
     unsafe fn reset_first(&mut self, layer: &Layer<'_>, step: usize, output: u64) -> Result<()> {
-        let (net, batch) = (&self.scene.net, self.scene.batch);
+        let (net, batch) = (&self.problem.net, self.problem.batch);
         let (rows, hidden, last) = (net.rows(), net.hidden, layer.last());
         let ([before, after], left) = (layer.states(step), layer.left(step));
         let [r, z, n] = [0, 1, 2].map(|gate| layer.gate(step, gate));

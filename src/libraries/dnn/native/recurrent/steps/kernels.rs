@@ -1,7 +1,7 @@
 //! The kernels that a pass launches, with the layouts of their operands.
 
 use super::super::super::super::formulas::{Value, kept};
-use super::super::super::super::recurrent::{Net, Scene};
+use super::super::super::super::recurrent::{Net, RecurrentProblem};
 use super::formulas::Types;
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
@@ -84,10 +84,10 @@ fn layouts(extents: [usize; 3], operands: &[Operand]) -> Result<Vec<Layout>> {
 }
 
 impl Kernels {
-    pub(super) fn new(scene: &Scene, pass: Pass) -> Result<Self> {
+    pub(super) fn new(problem: &RecurrentProblem, pass: Pass) -> Result<Self> {
         let mut all = Vec::new();
-        for role in roles(scene, pass) {
-            let (types, recipe) = (types(scene, role), recipe(scene, role));
+        for role in roles(problem, pass) {
+            let (types, recipe) = (types(problem, role), recipe(problem, role));
             let of: Vec<DType> = recipe.inputs.iter().map(|(dtype, _)| *dtype).collect();
             let made =
                 (name(role), types.own, [types.masked.into(), (types.output == types.own).into(), of.len() as u64]);
@@ -123,12 +123,12 @@ impl Kernels {
 }
 
 /// What a pass does.
-fn roles(scene: &Scene, pass: Pass) -> Vec<Role> {
-    let net = &scene.net;
+fn roles(problem: &RecurrentProblem, pass: Pass) -> Vec<Role> {
+    let net = &problem.net;
     let (is_narrow, is_gru) = (net.dtype != net.sums(), net.cell == RecurrentCell::GruResetFirst);
     let mut all = Vec::new();
     let mut add = |there: bool, roles: &[Role]| all.extend(roles.iter().copied().filter(|_| there));
-    add(is_narrow || scene.lengths.is_some(), &[Role::Input]);
+    add(is_narrow || problem.lengths.is_some(), &[Role::Input]);
     add(is_narrow, &[Role::Parameters]);
     add(true, &[Role::State, Role::LastState]);
     add(!is_gru, &[Role::Cell, Role::LastCell]);
@@ -161,8 +161,8 @@ fn roles(scene: &Scene, pass: Pass) -> Vec<Role> {
     all
 }
 
-fn types(scene: &Scene, role: Role) -> Types {
-    let (own, wide) = (scene.net.dtype, scene.net.sums());
+fn types(problem: &RecurrentProblem, role: Role) -> Types {
+    let (own, wide) = (problem.net.dtype, problem.net.sums());
     let output = match role {
         Role::States { last: false }
         | Role::Projected { last: false }
@@ -172,7 +172,7 @@ fn types(scene: &Scene, role: Role) -> Types {
         | Role::NewBack { last: false } => wide,
         _ => own,
     };
-    Types { own, wide, output, masked: scene.lengths.is_some() }
+    Types { own, wide, output, masked: problem.lengths.is_some() }
 }
 
 /// What a formula is remembered by.
@@ -200,11 +200,11 @@ fn name(role: Role) -> &'static str {
     }
 }
 
-fn recipe(scene: &Scene, role: Role) -> Recipe {
-    let Net { dtype: own, input, hidden, .. } = scene.net;
-    let (batch, time, rows, state) = (scene.batch, scene.time, scene.net.rows(), scene.net.state());
-    let types = types(scene, role);
-    let (wide, width) = (types.wide, scene.net.directions() * state);
+fn recipe(problem: &RecurrentProblem, role: Role) -> Recipe {
+    let Net { dtype: own, input, hidden, .. } = problem.net;
+    let (batch, time, rows, state) = (problem.batch, problem.time, problem.net.rows(), problem.net.state());
+    let types = types(problem, role);
+    let (wide, width) = (types.wide, problem.net.directions() * state);
     // Of a step: sequences, elements. A gate of a row of all, dense states and cells, a vector for all sequences, outputs.
     let gate: Operand = (wide, [0, rows, 1]);
     let (dense, of_state): (Operand, Operand) = ((wide, [0, hidden, 1]), (wide, [0, state, 1]));
@@ -234,11 +234,11 @@ fn recipe(scene: &Scene, role: Role) -> Recipe {
             recipe
         }
         Role::Parameters => {
-            let (extents, strides) = flat(scene.net.parameter_count().unwrap_or(0));
+            let (extents, strides) = flat(problem.net.parameter_count().unwrap_or(0));
             all(Types::wide_of, extents, &[(wide, strides)], &[(own, strides)])
         }
         Role::ParametersBack => {
-            let (extents, strides) = flat(scene.net.parameter_count().unwrap_or(0));
+            let (extents, strides) = flat(problem.net.parameter_count().unwrap_or(0));
             all(Types::narrowed, extents, &[(own, strides)], &[(wide, strides)])
         }
         Role::InputBack => {
@@ -251,7 +251,7 @@ fn recipe(scene: &Scene, role: Role) -> Recipe {
         Role::LastCell => all(Types::narrowed, of_hidden, &[(own, dense.1)], &[dense]),
         Role::Biases => {
             let extents = [1, time.saturating_mul(batch), rows];
-            all(Types::biases, extents, &[gate], &vec![vector; scene.net.biases()])
+            all(Types::biases, extents, &[gate], &vec![vector; problem.net.biases()])
         }
         Role::Gates => {
             let inputs = [gate, gate, gate, dense, vector, vector];

@@ -26,12 +26,12 @@ mod work;
 pub(super) use backward::{Given, backward};
 pub(super) use forward::{Reads, forward};
 
-use super::super::super::recurrent::Scene;
+use super::super::super::recurrent::RecurrentProblem;
 use crate::core::error::Result;
 use crate::engines::op::Prepare;
 use kernels::{Kernels, Pass};
 
 /// Names the kernels of a pass.
-pub(super) fn prepare(scene: &Scene, is_backward: bool, plans: &mut Prepare<'_>) -> Result<()> {
-    Kernels::new(scene, if is_backward { Pass::Backward } else { Pass::Forward })?.plan(plans)
+pub(super) fn prepare(problem: &RecurrentProblem, is_backward: bool, plans: &mut Prepare<'_>) -> Result<()> {
+    Kernels::new(problem, if is_backward { Pass::Backward } else { Pass::Forward })?.plan(plans)
 }

@@ -1,6 +1,6 @@
 //! A pass that is being enqueued.
 
-use super::super::super::super::recurrent::Scene;
+use super::super::super::super::recurrent::RecurrentProblem;
 use super::kernels::{Kernels, Pass, Role};
 use super::memory::{Layer, Matrix, bytes};
 use crate::core::buffer::AnySpan;
@@ -11,7 +11,7 @@ use crate::libraries::blas::native::real_product;
 
 /// A queue with the kernels of a pass. All addresses are those of operands of the dispatch, or of its scratch memory.
 pub(super) struct Work<'w, 'q> {
-    pub(super) scene: &'w Scene,
+    pub(super) problem: &'w RecurrentProblem,
     pub(super) queue: &'w mut Queue<'q>,
     kernels: Kernels,
     /// The lengths in device memory, if there are any.
@@ -21,9 +21,9 @@ pub(super) struct Work<'w, 'q> {
 }
 
 impl<'w, 'q> Work<'w, 'q> {
-    pub(super) fn new(scene: &'w Scene, queue: &'w mut Queue<'q>, pass: Pass) -> Result<Self> {
-        let kernels = Kernels::new(scene, pass)?;
-        let lengths = match &scene.lengths {
+    pub(super) fn new(problem: &'w RecurrentProblem, queue: &'w mut Queue<'q>, pass: Pass) -> Result<Self> {
+        let kernels = Kernels::new(problem, pass)?;
+        let lengths = match &problem.lengths {
             Some(lengths) => Some(queue.table(|words| {
                 words.extend(lengths.chunks(2).map(|pair| {
                     let part = |k: usize| u64::from(pair.get(k).copied().unwrap_or(0) as u32);
@@ -32,16 +32,16 @@ impl<'w, 'q> Work<'w, 'q> {
             })?),
             None => None,
         };
-        Ok(Work { scene, queue, kernels, lengths, spare: [0; 2] })
+        Ok(Work { problem, queue, kernels, lengths, spare: [0; 2] })
     }
 
     pub(super) fn is_narrow(&self) -> bool {
-        self.scene.net.dtype != self.scene.net.sums()
+        self.problem.net.dtype != self.problem.net.sums()
     }
 
     /// Scratch memory of so many elements of the type of sums.
     pub(super) fn scratch(&mut self, sizes: &[usize]) -> Result<u64> {
-        self.queue.scratch(bytes(self.scene, sizes)?)
+        self.queue.scratch(bytes(self.problem, sizes)?)
     }
 
     /// Launches a kernel at a step, which takes the lengths if there are any.
@@ -75,7 +75,7 @@ impl<'w, 'q> Work<'w, 'q> {
         [a, b]: [Matrix; 2],
         beta: f64,
     ) -> Result<()> {
-        let net = &self.scene.net;
+        let net = &self.problem.net;
         // Halves have no more bits than TF32.
         let tf32 = net.sums() == DType::F32 && (net.tf32 || self.is_narrow());
         // The library has columns where there are rows here: it computes the transpose of C.
@@ -89,7 +89,7 @@ impl<'w, 'q> Work<'w, 'q> {
         if !self.is_narrow() && self.lengths.is_none() {
             return Ok(x.address());
         }
-        let to = self.scratch(&[self.scene.time, self.scene.batch, self.scene.net.input])?;
+        let to = self.scratch(&[self.problem.time, self.problem.batch, self.problem.net.input])?;
         // SAFETY: the operand, and scratch memory of as many elements.
         unsafe { self.step(Role::Input, 0, &[to, x.address()]) }?;
         Ok(to)
@@ -108,13 +108,13 @@ impl<'w, 'q> Work<'w, 'q> {
 
     /// The part of an operand that is of a layer in one direction: states or cells.
     fn part(&self, layer: &Layer<'_>, all: &AnySpan, width: usize) -> u64 {
-        all.address() + (layer.index() * self.scene.batch * width * self.scene.net.dtype.size()) as u64
+        all.address() + (layer.index() * self.problem.batch * width * self.problem.net.dtype.size()) as u64
     }
 
     fn carried(&self, is_cell: bool) -> (usize, Role, Role) {
         match is_cell {
-            true => (self.scene.net.hidden, Role::Cell, Role::LastCell),
-            false => (self.scene.net.state(), Role::State, Role::LastState),
+            true => (self.problem.net.hidden, Role::Cell, Role::LastCell),
+            false => (self.problem.net.state(), Role::State, Role::LastState),
         }
     }
 
@@ -131,7 +131,7 @@ impl<'w, 'q> Work<'w, 'q> {
     ) -> Result<()> {
         let (width, role, _) = self.carried(is_cell);
         let Some(from) = from else {
-            let bytes = bytes(self.scene, &[self.scene.batch, width])?;
+            let bytes = bytes(self.problem, &[self.problem.batch, width])?;
             // SAFETY: the caller's promise.
             return unsafe { self.queue.fill(to, bytes, &[0]) };
         };

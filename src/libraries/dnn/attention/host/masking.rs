@@ -1,6 +1,6 @@
 //! What a query sees, and its scores.
 
-use super::super::scene::Scene;
+use super::super::problem::AttentionProblem;
 use crate::core::error::Result;
 use crate::libraries::dnn::product::panels::Panels;
 use crate::libraries::dnn::product::{Matrix, Real, product};
@@ -11,8 +11,8 @@ use std::ops::Range;
 pub(super) const BLOCK: usize = 64;
 
 /// Masks, bias, dropout, sink and lengths.
-pub(super) struct Seen<'s, A> {
-    pub(super) scene: &'s Scene,
+pub(super) struct Masking<'s, A> {
+    pub(super) problem: &'s AttentionProblem,
     pub(super) bias: Option<&'s [A]>,
     /// For each score, whether its weight is kept.
     pub(super) kept: Option<&'s [bool]>,
@@ -68,10 +68,10 @@ pub(super) struct Block {
     pub(super) keys: Range<usize>,
 }
 
-impl<A: Real> Seen<'_, A> {
+impl<A: Real> Masking<'_, A> {
     /// The queries and keys of a batch.
     pub(super) fn lengths(&self, batch: usize) -> (usize, usize) {
-        let (queries, keys) = (self.scene.queries, self.scene.keys);
+        let (queries, keys) = (self.problem.queries, self.problem.keys);
         let of = |all: &[i32], most: usize| all.get(batch).map_or(0, |n| usize::try_from(*n).unwrap_or(0)).min(most);
         match self.lengths {
             Some([q, k]) => (of(q, queries), of(k, keys)),
@@ -85,12 +85,13 @@ impl<A: Real> Seen<'_, A> {
         if query >= queries {
             return 0..0;
         }
-        if self.scene.causal.is_none() {
+        if self.problem.causal.is_none() {
             return 0..keys;
         }
-        let end = (query as i64 + self.scene.shift(queries, keys) + 1).clamp(0, keys as i64) as usize;
-        let first = self.scene.window.map_or(0, |window| {
-            let first = query as i64 + self.scene.shift(queries, keys) + 1 - i64::try_from(window).unwrap_or(i64::MAX);
+        let end = (query as i64 + self.problem.shift(queries, keys) + 1).clamp(0, keys as i64) as usize;
+        let first = self.problem.window.map_or(0, |window| {
+            let first =
+                query as i64 + self.problem.shift(queries, keys) + 1 - i64::try_from(window).unwrap_or(i64::MAX);
             usize::try_from(first).unwrap_or(0)
         });
         first.min(end)..end
@@ -98,10 +99,10 @@ impl<A: Real> Seen<'_, A> {
 
     /// The factors of the weights of a query, for the keys of a block: 0 for one that is dropped. `None` without dropout.
     pub(super) fn factors(&self, block: &Block, query: usize) -> Option<impl Iterator<Item = A> + '_> {
-        let scene = self.scene;
-        let row = (block.batch * scene.heads + block.head) * scene.queries + query;
-        let kept = self.kept?.get(row * scene.keys..)?.get(block.keys.clone())?;
-        let factor = A::of(scene.kept());
+        let problem = self.problem;
+        let row = (block.batch * problem.heads + block.head) * problem.queries + query;
+        let kept = self.kept?.get(row * problem.keys..)?.get(block.keys.clone())?;
+        let factor = A::of(problem.kept());
         Some(kept.iter().map(move |kept| if *kept { factor } else { A::default() }))
     }
 
@@ -119,8 +120,8 @@ impl<A: Real> Seen<'_, A> {
             // Blind ones are the first, or the last.
             let first = queries.start + queries.clone().take_while(is_blind).count();
             let queries = first..queries.end - (first..queries.end).rev().take_while(is_blind).count();
-            let seen = queries.clone().map(|query| self.keys(batch, query));
-            let keys = seen.reduce(|one, other| one.start.min(other.start)..one.end.max(other.end))?;
+            let ranges = queries.clone().map(|query| self.keys(batch, query));
+            let keys = ranges.reduce(|one, other| one.start.min(other.start)..one.end.max(other.end))?;
             Some(Block { batch, head, queries, keys })
         })
     }
@@ -133,8 +134,8 @@ impl<A: Real> Seen<'_, A> {
         of_keys: &[(&[A], usize)],
         of_queries: &[(&[A], usize)],
     ) -> Option<Vec<Block>> {
-        let seen = |query: usize| self.keys(block.batch, query);
-        let all = block.queries.clone().map(seen);
+        let keys = |query: usize| self.keys(block.batch, query);
+        let all = block.queries.clone().map(keys);
         let common = all.reduce(|one, other| one.start.max(other.start)..one.end.min(other.end))?;
         let (batch, head, end) = (block.batch, block.head, block.keys.end);
         let common = if common.is_empty() { end..end } else { common };
@@ -153,16 +154,16 @@ impl<A: Real> Seen<'_, A> {
         if hidden.iter().all(|keys| is_finite(of_keys, keys)) && is_finite(of_queries, &block.queries) {
             return None;
         }
-        let one = |query: usize| Block { batch, head, queries: query..query + 1, keys: seen(query) };
+        let one = |query: usize| Block { batch, head, queries: query..query + 1, keys: keys(query) };
         Some(block.queries.clone().map(one).filter(|block| !block.keys.is_empty()).collect())
     }
 
     /// The scores of a block: a row for each query, a column for each key; -inf for those that it does not see.
     pub(super) fn scores(&self, block: &Block, q: &[A], k: &[A], scores: &mut [A], parallel: bool) -> Result<()> {
-        let (scene, (rows, columns)) = (self.scene, (block.queries.len(), block.keys.len()));
-        let of_q = Matrix::rows(block.queries.start * scene.width, scene.width);
-        let of_k = Matrix::rows(block.keys.start * scene.width, scene.width).turned();
-        match scene.width {
+        let (problem, (rows, columns)) = (self.problem, (block.queries.len(), block.keys.len()));
+        let of_q = Matrix::rows(block.queries.start * problem.width, problem.width);
+        let of_k = Matrix::rows(block.keys.start * problem.width, problem.width).turned();
+        match problem.width {
             0 => scores.fill(A::default()),
             width => product(
                 (rows, columns, width),
@@ -179,7 +180,7 @@ impl<A: Real> Seen<'_, A> {
 
     /// The same, of a few queries: keys are read where they lie.
     pub(super) fn scores_of_few(&self, block: &Block, q: &[A], k: &[A], scores: &mut [A]) {
-        let width = self.scene.width;
+        let width = self.problem.width;
         let keys = k.get(block.keys.start * width..).unwrap_or_default();
         for (query, to) in block.queries.clone().zip(scores.chunks_mut(block.keys.len().max(1))) {
             let query = q.get(query * width..).unwrap_or_default().get(..width).unwrap_or_default();
@@ -197,7 +198,7 @@ impl<A: Real> Seen<'_, A> {
         scores: &mut [A],
         parallel: bool,
     ) -> Result<()> {
-        let of_q = Matrix::rows(block.queries.start * self.scene.width, self.scene.width);
+        let of_q = Matrix::rows(block.queries.start * self.problem.width, self.problem.width);
         let to = (&mut *scores, block.keys.len());
         keys.block((block.queries.len(), block.keys.clone()), (q, of_q), to, (false, parallel))?;
         self.mask(block, scores);
@@ -206,15 +207,15 @@ impl<A: Real> Seen<'_, A> {
 
     /// Scales products of queries and keys, adds the bias, and hides what is not seen.
     fn mask(&self, block: &Block, scores: &mut [A]) {
-        let (scene, scale) = (self.scene, A::of(self.scene.scale()));
+        let (problem, scale) = (self.problem, A::of(self.problem.scale()));
         for (query, row) in block.queries.clone().zip(scores.chunks_mut(block.keys.len().max(1))) {
-            let seen = self.keys(block.batch, query);
-            let bias = self.bias.zip(scene.bias).and_then(|(bias, [b, h, s])| {
+            let keys = self.keys(block.batch, query);
+            let bias = self.bias.zip(problem.bias).and_then(|(bias, [b, h, s])| {
                 bias.get(block.batch * b + block.head * h + query * s + block.keys.start..)
             });
             // Columns of the block.
             let at = |key: usize| key.clamp(block.keys.start, block.keys.end) - block.keys.start;
-            let (first, end) = (at(seen.start), at(seen.end));
+            let (first, end) = (at(keys.start), at(keys.end));
             let (before, rest) = row.split_at_mut_checked(first).unwrap_or_default();
             let (row, behind) = rest.split_at_mut_checked(end - first).unwrap_or_default();
             before.fill(A::LOWEST);

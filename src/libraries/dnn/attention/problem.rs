@@ -12,7 +12,7 @@ pub(in super::super) type Rows = [usize; 3];
 
 /// The sizes, and what every query may see.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(in super::super) struct Scene {
+pub(in super::super) struct AttentionProblem {
     pub(in super::super) dtype: DType,
     pub(in super::super) batch: usize,
     pub(in super::super) heads: usize,
@@ -61,7 +61,7 @@ fn reach(extents: [usize; 4], [b, h, s]: Rows) -> usize {
     steps.into_iter().fold(width, |all, (n, step)| all.saturating_add((n - 1).saturating_mul(step)))
 }
 
-impl Scene {
+impl AttentionProblem {
     pub(in super::super) fn scale(&self) -> f64 {
         f64::from_bits(self.scale)
     }

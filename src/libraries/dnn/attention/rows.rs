@@ -1,6 +1,6 @@
 //! Operands as a library takes them: rows of neighbours, at distances that it knows.
 
-use super::scene::Rows;
+use super::problem::Rows;
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::device::Device;
@@ -56,7 +56,11 @@ pub(super) fn placed(dtype: DType, layout: &Layout, dense: bool) -> Result<(Rows
 }
 
 /// An operand as a library takes it.
-pub(super) fn laid<'a>(device: &Device, view: &AnyTensorRef<'a>, dense: bool) -> Result<(MaybeCopied<'a>, Rows)> {
+pub(super) fn rows_or_copy<'a>(
+    device: &Device,
+    view: &AnyTensorRef<'a>,
+    dense: bool,
+) -> Result<(MaybeCopied<'a>, Rows)> {
     let (part, layout) = view.operand()?;
     match placed(view.dtype(), &layout, dense)? {
         (rows, true) => Ok((MaybeCopied::Own(part), rows)),

@@ -5,7 +5,15 @@
 //! were all admitted by [`TensorRoutine::check`]: those that were submitted or recorded, that a worker process or a file gave, and
 //! those that are made of two ([`Step::checked`](crate::engines::tape::Step::checked)). So nothing is looked at twice.
 
-use crate::core::buffer::{AnyBuffers, AnySlice, AnySliceMut, AnySpan, DeviceBuffer};
+#[cfg(feature = "host")]
+mod checked;
+mod operands;
+
+#[cfg(feature = "host")]
+pub(crate) use checked::Checked;
+pub(crate) use operands::{Operand, Operands};
+
+use crate::core::buffer::{AnyBuffers, AnySpan, DeviceBuffer};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Result};
@@ -20,7 +28,6 @@ use crate::engines::tape::Fuse;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use smallvec::SmallVec;
-use std::fmt::{Display, Formatter};
 
 /// One routine as plain data; `tensor_routines!` makes an [`Op`](crate::Op) of it. It may come from anywhere, and is admitted by
 /// [`check`](Self::check).
@@ -117,218 +124,6 @@ pub(crate) trait TensorRoutine: Serialize + DeserializeOwned + Sized + Send + Sy
     /// The error of a call that submits the routine.
     fn refused(error: Error) -> Error {
         error.in_op(Self::NAME, Self::LIBRARY)
-    }
-}
-
-/// What a routine reads and writes, in order.
-#[derive(Debug, Default)]
-pub(crate) struct Operands<'r> {
-    pub(crate) reads: SmallVec<[Operand<'r>; 4]>,
-    pub(crate) writes: SmallVec<[Operand<'r>; 2]>,
-}
-
-/// An operand, as its routine needs it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Operand<'r> {
-    name: Name,
-    pub(crate) dtype: DType,
-    elements: Elements<'r>,
-}
-
-/// The name of an operand in errors.
-#[derive(Clone, Copy, Debug)]
-enum Name {
-    Word(&'static str),
-    Numbered(&'static str, usize),
-}
-
-/// What the buffer of an operand must hold.
-#[derive(Clone, Copy, Debug)]
-enum Elements<'r> {
-    Any,
-    Exactly(usize),
-    AtLeast(usize),
-    Inside(&'r Layout),
-}
-
-impl Display for Name {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Name::Word(word) => f.write_str(word),
-            Name::Numbered(word, number) => write!(f, "{word} {number}"),
-        }
-    }
-}
-
-impl<'r> Operand<'r> {
-    /// A buffer of any length.
-    pub(crate) fn any(name: &'static str, dtype: DType) -> Self {
-        Operand { name: Name::Word(name), dtype, elements: Elements::Any }
-    }
-
-    /// As many elements; `usize::MAX`, which no buffer has, for a number that overflows.
-    pub(crate) fn exactly(name: &'static str, dtype: DType, len: usize) -> Self {
-        Operand { elements: Elements::Exactly(len), ..Self::any(name, dtype) }
-    }
-
-    /// As many elements or more.
-    pub(crate) fn at_least(name: &'static str, dtype: DType, len: usize) -> Self {
-        Operand { elements: Elements::AtLeast(len), ..Self::any(name, dtype) }
-    }
-
-    /// The elements that a layout names.
-    pub(crate) fn inside(name: &'static str, dtype: DType, layout: &'r Layout) -> Self {
-        Operand { elements: Elements::Inside(layout), ..Self::any(name, dtype) }
-    }
-
-    /// One of several of a kind, which the routine checks itself.
-    pub(crate) fn numbered(kind: &'static str, number: usize, dtype: DType) -> Self {
-        Operand { name: Name::Numbered(kind, number), dtype, elements: Elements::Any }
-    }
-
-    /// The elements that it needs.
-    pub(crate) fn len(&self) -> usize {
-        match self.elements {
-            Elements::Any => 0,
-            Elements::Exactly(len) | Elements::AtLeast(len) => len,
-            Elements::Inside(layout) => layout.len(),
-        }
-    }
-
-    fn check(&self, span: &AnySpan) -> Result<()> {
-        let refused = |what: String| Err(Error::invalid(self.name.to_string(), what));
-        if span.dtype() != self.dtype {
-            return refused(format!("its elements are {}, not {}", span.dtype(), self.dtype));
-        }
-        match self.elements {
-            Elements::Exactly(len) if len != span.len() => {
-                refused(format!("{} elements where {len} are needed", span.len()))
-            }
-            Elements::AtLeast(len) if len > span.len() => {
-                refused(format!("{} elements, which are too few", span.len()))
-            }
-            Elements::Inside(layout) => layout.check_inside(self.name, span.len()),
-            _ => Ok(()),
-        }
-    }
-
-    fn check_apart(&self, span: &AnySpan, other: &Operand<'_>, at: &AnySpan) -> Result<()> {
-        if at.overlaps(span) {
-            let what = format!("it lies in the memory of `{}`", other.name);
-            return Err(Error::invalid(self.name.to_string(), what));
-        }
-        Ok(())
-    }
-}
-
-impl<'r> Operands<'r> {
-    pub(crate) fn new(
-        reads: impl IntoIterator<Item = Operand<'r>>,
-        writes: impl IntoIterator<Item = Operand<'r>>,
-    ) -> Self {
-        // Loops rather than `collect`, which makes a call for each element.
-        let mut all = Operands::default();
-        for operand in reads {
-            all.reads.push(operand);
-        }
-        for operand in writes {
-            all.writes.push(operand);
-        }
-        all
-    }
-
-    /// Checks number, types and lengths, and that what is written lies in the memory of no other operand.
-    pub(crate) fn check(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
-        if reads.len() != self.reads.len() || writes.len() != self.writes.len() {
-            return Err(Error::invalid("operands", format!("{} read and {} written", reads.len(), writes.len())));
-        }
-        for (operand, span) in self.reads.iter().zip(reads) {
-            operand.check(span)?;
-        }
-        for (k, (operand, span)) in self.writes.iter().zip(writes).enumerate() {
-            operand.check(span)?;
-            for (other, at) in self.reads.iter().zip(reads) {
-                operand.check_apart(span, other, at)?;
-            }
-            for (other, at) in self.writes.iter().zip(writes).take(k) {
-                operand.check_apart(span, other, at)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether this operand that is written has as many elements as it needs.
-    pub(crate) fn is_whole(&self, writes: &[AnySpan], index: usize) -> bool {
-        self.writes.get(index).zip(writes.get(index)).is_some_and(|(operand, span)| operand.len() == span.len())
-    }
-
-    /// The bytes of all operands.
-    pub(crate) fn bytes(&self) -> u64 {
-        let of = |operand: &Operand<'_>| (operand.len() as u64).saturating_mul(operand.dtype.size() as u64);
-        self.reads.iter().chain(&self.writes).map(of).fold(0, u64::saturating_add)
-    }
-}
-
-/// The operands of a routine in host memory, which its check has admitted: as many as it needs, of its types, aligned for them, with
-/// all elements that it names; what is written is exclusively the holder's.
-#[cfg(feature = "host")]
-#[derive(Debug)]
-pub(crate) struct Checked<'r, 'w> {
-    pub(crate) reads: SmallVec<[AnySlice<'r>; 8]>,
-    pub(crate) writes: SmallVec<[AnySliceMut<'w>; 4]>,
-    _admitted: (),
-}
-
-/// The elements of all operands: those that are read, and those that are written.
-#[cfg(feature = "host")]
-type Typed<'r, 'w, R, W> = (Vec<&'r [R]>, Vec<&'w mut [W]>);
-
-#[cfg(feature = "host")]
-impl<'r, 'w> Checked<'r, 'w> {
-    /// With debug assertions the check runs once more, so that every test is one of the way that its operations came.
-    ///
-    /// # Safety
-    /// [`TensorRoutine::check`] has admitted the routine with these operands.
-    pub(crate) unsafe fn by<R: TensorRoutine>(
-        routine: &R,
-        reads: SmallVec<[AnySlice<'r>; 8]>,
-        writes: SmallVec<[AnySliceMut<'w>; 4]>,
-    ) -> Result<Self> {
-        if cfg!(debug_assertions) {
-            let read: SmallVec<[AnySpan; 8]> = reads.iter().map(AnySlice::span).collect();
-            let written: SmallVec<[AnySpan; 4]> = writes.iter().map(AnySliceMut::span).collect();
-            routine.check(&read, &written)?;
-        }
-        Ok(Checked { reads, writes, _admitted: () })
-    }
-
-    /// Where all the operands begin: those that are read, and those that are written.
-    pub(crate) fn starts(self) -> (SmallVec<[*const u8; 8]>, SmallVec<[*mut u8; 4]>) {
-        let reads = self.reads.iter().map(|slice| slice.bytes().as_ptr()).collect();
-        (reads, self.writes.into_iter().map(|slice| slice.into_raw().0).collect())
-    }
-
-    /// The same, of as many operands.
-    pub(crate) fn places<const READS: usize, const WRITES: usize>(
-        self,
-    ) -> Result<([*const u8; READS], [*mut u8; WRITES])> {
-        let (reads, writes) = self.starts();
-        match (reads[..].try_into(), writes[..].try_into()) {
-            (Ok(reads), Ok(writes)) => Ok((reads, writes)),
-            _ => Err(missing()),
-        }
-    }
-
-    /// The elements of all operands, if those that are read are of one type, and those that are written of one.
-    pub(crate) fn typed<R: Element, W: Element>(self) -> Result<Typed<'r, 'w, R, W>> {
-        let reads = self.reads.iter().map(|slice| slice.downcast()).collect::<Option<_>>().ok_or_else(missing)?;
-        let writes = self.writes.into_iter().map(|slice| slice.downcast()).collect::<Option<_>>();
-        Ok((reads, writes.ok_or_else(missing)?))
-    }
-
-    /// The elements of an operand that is read.
-    pub(crate) fn elements<T: Element>(&self, index: usize) -> Result<&'r [T]> {
-        self.reads.get(index).and_then(|slice| slice.downcast()).ok_or_else(missing)
     }
 }
 
