@@ -81,14 +81,14 @@ fn step(device: &Device, a: In<'_, f64>, (x, r, p, rr): State) -> Result<State> 
         let room = (device.uninit(1)?, device.uninit(1)?);
         Ok(device.dispatch(Ratio, (a.as_in(), b.as_in()), room)?.each())
     };
-    let (alpha, minus) = ratio(&rr, &pq)?;
+    let (alpha, minus) = ratio(&rr, pq.buffer())?;
     let x = blas.axpy(&alpha, &p, x)?;
     let r = blas.axpy(&minus, &q, r)?;
     let next = blas.dot_into(&r, &r, device.uninit(1)?)?;
-    let (beta, _) = ratio(&next, &rr)?;
+    let (beta, _) = ratio(next.buffer(), &rr)?;
     let p = blas.scal(&beta, p)?;
     let p = blas.axpy(1.0, &r, p)?;
-    Ok((x.into(), r.into(), p.into(), device.copy(&next, rr)?.into()))
+    Ok((x.into(), r.into(), p.into(), device.copy(next.buffer(), rr)?.into()))
 }
 
 /// Where a solution begins, for a right side of ones.

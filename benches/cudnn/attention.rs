@@ -1,6 +1,6 @@
 //! Attention of 64 heads of queries and 8 of keys, of width 128, in bf16; `benches/attention.py` has the same rows for PyTorch.
 
-use super::super::super::attention::{Corner, AttentionProblem, planned};
+use super::super::super::attention::{AttentionProblem, Corner, planned};
 use super::super::attend::Forward;
 use super::super::attend_backward::Backward;
 use super::super::choose::{Chosen, choose};
@@ -40,7 +40,12 @@ struct Pass {
 }
 
 impl Pass {
-    fn new(device: &Device, bare: &Bare, (problem, wanted): (&AttentionProblem, &impl Planned), numbers: &Numbers) -> Self {
+    fn new(
+        device: &Device,
+        bare: &Bare,
+        (problem, wanted): (&AttentionProblem, &impl Planned),
+        numbers: &Numbers,
+    ) -> Self {
         let bound = bare.core.context.bind().unwrap();
         let graph = wanted.graph(bare.api).unwrap();
         let target = Target::of(bare.api, bare.core.context.device).unwrap();

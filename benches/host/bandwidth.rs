@@ -99,7 +99,8 @@ pub(crate) fn bandwidth(criterion: &mut Criterion) {
     timed(criterion, "iamax", 8 * LONG, || {
         black_box(blas.iamax(&dx).unwrap().await_result().unwrap());
     });
-    let mut both = Some((long(), long()));
+    let tensor = || Tensor::from(long());
+    let mut both = Some((tensor(), tensor()));
     timed(criterion, "rot", 32 * LONG, || {
         both = both.take().map(|(x, y)| blas.rot(0.6, 0.8, x, y).unwrap().await_result().unwrap());
     });
@@ -110,9 +111,7 @@ pub(crate) fn bandwidth(criterion: &mut Criterion) {
     let bytes = 8 * SIDE * SIDE;
     let y = || up(x.get(..SIDE).unwrap());
     row(criterion, "gemv", bytes, y(), |y| of_buffer(blas.gemv(spec, &a, &short, y)));
-    row(criterion, "gemv, transposed", bytes, y(), |y| {
-        of_buffer(blas.gemv(spec.trans(Transpose::Yes), &a, &short, y))
-    });
+    row(criterion, "gemv, transposed", bytes, y(), |y| of_buffer(blas.gemv(spec.trans(Transpose::Yes), &a, &short, y)));
     row(criterion, "ger", 2 * bytes, square(), |a| {
         of_buffer(blas.ger(Ger::new(SIDE, SIDE).alpha(1e-9), &short, &short, a))
     });

@@ -58,7 +58,7 @@ fn chain(device: &Device) -> Result<()> {
     let x = device.upload([2.0f32, 3.0])?;
     let half = device.blas().scal(0.5, x)?;
     let line = device.upload([1.0f32, 2.0])?;
-    let y = device.poly(&half, &line)?;
+    let y = device.poly(half.buffer(), &line)?;
     let norm = device.blas().nrm2(&y)?.await_result()?;
     if norm != 5.0 {
         return Err(Error::library(format!("the norm of (3, 4) is {norm} instead of 5")));

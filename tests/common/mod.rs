@@ -48,7 +48,8 @@ static WORKER: extern "C" fn() = {
 
 use std::time::{Duration, Instant};
 use windlass::{
-    Device, DeviceBuffer, DeviceBuilder, DeviceKind, Element, Error, HostPool, PendingDispatch, Rejected, Stats, Submitted, Tensor,
+    Device, DeviceBuffer, DeviceBuilder, DeviceKind, Element, Error, HostPool, PendingDispatch, Rejected, Stats,
+    Submitted, Tensor,
 };
 
 /// What `WINDLASS_TEST_DEVICE` names: a GPU's ordinal, or the host; and whether it shall be isolated.
@@ -117,7 +118,15 @@ fn open(builder: DeviceBuilder) -> Device {
     let dot = device.blas().dot(&x, &x).expect("dot").await_result().expect("dot");
     let norm = device.blas().nrm2(&x).expect("nrm2").await_result().expect("nrm2");
     assert_eq!((dot, norm), (4.0, 2.0));
-    drop(device.blas().axpy(1.0, &x, up(&device, [1.0f64; 4])).expect("axpy").await_result().expect("axpy").into_buffer());
+    drop(
+        device
+            .blas()
+            .axpy(1.0, &x, up(&device, [1.0f64; 4]))
+            .expect("axpy")
+            .await_result()
+            .expect("axpy")
+            .into_buffer(),
+    );
     let x = device.blas().scal(1.0, x).expect("scal").await_result().expect("scal").into_buffer();
     drop(busy(&device, x, 0));
     device.synchronize(LONG).expect("an idle device");
@@ -224,7 +233,9 @@ pub fn down<'a, T: Element>(device: &Device, buffer: impl windlass::tensor::Read
 /// A submission that gives the buffer of its tensor, for those that follow buffers.
 pub fn buffer<T: Element>(submitted: Submitted<Tensor<T>>) -> Submitted<DeviceBuffer<T>> {
     let back = |(tensor,): (Tensor<T>,)| (tensor.into_buffer(),);
-    submitted.map(PendingDispatch::from).map_err(|Rejected { error, back: tensor }| Rejected { error, back: tensor.map(back) })
+    submitted
+        .map(PendingDispatch::from)
+        .map_err(|Rejected { error, back: tensor }| Rejected { error, back: tensor.map(back) })
 }
 
 /// The routine that a refusal names.

@@ -103,9 +103,8 @@ fn a_label_that_is_no_class_is_told_unless_it_is_ignored() {
                         }
                     }
                 }
-                let dy = device
-                    .full(if reduction == LossReduction::None { vec![2, 2] } else { vec![] }, 1.0f32)
-                    .unwrap();
+                let dy =
+                    device.full(if reduction == LossReduction::None { vec![2, 2] } else { vec![] }, 1.0f32).unwrap();
                 let slopes = dnn.cross_entropy_gradient(&scores, labels, &dy, &loss).unwrap().await_result().unwrap();
                 let slopes = down(device, &slopes);
                 assert_eq!(slopes.iter().any(|x| x.is_nan()), wrong.is_some(), "{what}: {slopes:?}");

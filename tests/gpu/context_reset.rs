@@ -81,7 +81,8 @@ fn scenario(kind: &str, device: &str) {
     }
     reset();
     // The driver looks at its context in every call of its own; a library may not.
-    let submitted = if kind == "library" { crate::common::buffer(device.blas().scal(2.0, x)) } else { device.fill(x, 2.0) };
+    let submitted =
+        if kind == "library" { crate::common::buffer(device.blas().scal(2.0, x)) } else { device.fill(x, 2.0) };
     let error = match submitted {
         Err(rejected) => rejected.error,
         Ok(pending) => pending.await_result().expect_err("its stream is gone").error,

@@ -4,8 +4,8 @@
 //! without a driver.
 
 use crate::bounded;
-use crate::subject::last_event::LastEvent;
 use crate::subject::keep_alive::KeepAlive;
+use crate::subject::last_event::LastEvent;
 use crate::subject::ring::{Retired, Ring};
 use crate::subject::sequence::Sequence;
 use crate::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering};

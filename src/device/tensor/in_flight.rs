@@ -112,6 +112,13 @@ impl<T: Element> From<PendingDispatch<Tensor<T>>> for Part<T> {
     }
 }
 
+/// As [`Tensor::into_buffer`].
+impl<T: Element> From<PendingDispatch<Tensor<T>>> for DeviceBuffer<T> {
+    fn from(pending: PendingDispatch<Tensor<T>>) -> Self {
+        pending.into_buffer()
+    }
+}
+
 /// The same work, which gives the buffer of its tensor.
 impl<T: Element> From<PendingDispatch<Tensor<T>>> for PendingDispatch<DeviceBuffer<T>> {
     fn from(pending: PendingDispatch<Tensor<T>>) -> Self {

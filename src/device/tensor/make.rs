@@ -23,11 +23,7 @@ impl Device {
     /// assert!(device.tensor([2, 3], vec![1.0f64; 5]).is_err());
     /// # Ok(()) }
     /// ```
-    pub fn tensor<'a, T: Element>(
-        &self,
-        shape: impl IntoShape,
-        elements: impl Uploadable<'a, T>,
-    ) -> Result<Tensor<T>> {
+    pub fn tensor<'a, T: Element>(&self, shape: impl IntoShape, elements: impl Uploadable<'a, T>) -> Result<Tensor<T>> {
         let (layout, elements) = (Layout::row_major(shape.axes())?, elements.into());
         let given = elements.as_slice().len();
         if given != layout.len() {

@@ -57,7 +57,8 @@ fn matmul<T: GemmElement>(
         return Err(Error::invalid(name, "a product needs tensors of one axis at least"));
     };
     if k != rows {
-        let what = format!("shape {:?} with {rows} rows, but `a` has shape {:?} with {k} columns", b.shape(), a.shape());
+        let what =
+            format!("shape {:?} with {rows} rows, but `a` has shape {:?} with {k} columns", b.shape(), a.shape());
         return Err(Error::invalid("b", what));
     }
     let batch = Layout::broadcast_extents(&[batch_a, batch_b])?;

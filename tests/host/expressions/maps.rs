@@ -87,8 +87,7 @@ fn adam_updates_three_tensors_in_place() {
 fn an_update_reads_every_element_before_it_writes_it() {
     for device in devices() {
         // The sum is written first and needed again.
-        let (a, b) =
-            (device.tensor([3, 3], [1i64, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap(), device.full([3], 1i64).unwrap());
+        let (a, b) = (device.tensor([3, 3], [1i64, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap(), device.full([3], 1i64).unwrap());
         let row = a.part(|all| all.index(0, 1)).unwrap();
         let (a, b) = device.update((row, b), (), |(a, b), ()| (a + b, a - b)).unwrap().await_result().unwrap();
         assert_eq!((read(&device, &a), read(&device, &b)), (vec![1, 2, 3, 5, 6, 7, 7, 8, 9], vec![3, 4, 5]));

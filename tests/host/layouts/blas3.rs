@@ -70,7 +70,11 @@ pub(super) const CASES: &[Case] = &[
             let [a, b] = [0, 1].map(|at| laid[at].tensor(device));
             device.to_vec(&device.matmul(&a, &b)?)
         },
-        loops: |all| each(&[all[1].extents[1]], |at| (0..all[0].extents[0]).map(|l| all[0].at(&[l]) * all[1].at(&[l, at[0]])).sum()),
+        loops: |all| {
+            each(&[all[1].extents[1]], |at| {
+                (0..all[0].extents[0]).map(|l| all[0].at(&[l]) * all[1].at(&[l, at[0]])).sum()
+            })
+        },
         refused: &[],
     },
     Case {

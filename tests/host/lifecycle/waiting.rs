@@ -19,7 +19,10 @@ fn await_each(device: &Device) {
     let x = device.blas().scal(2.0, busy(device, x, 2)).unwrap().await_result().unwrap().into_buffer();
     let (buffers, verdict) = device.blas().scal(2.0, busy(device, x, 2)).unwrap().into_parts();
     verdict.await_result().unwrap();
-    assert_eq!(device.download(&busy(device, buffers.0.into_buffer(), 2)).unwrap().await_result().unwrap(), [12.0, 16.0]);
+    assert_eq!(
+        device.download(&busy(device, buffers.0.into_buffer(), 2)).unwrap().await_result().unwrap(),
+        [12.0, 16.0]
+    );
 }
 
 #[test]

@@ -94,7 +94,13 @@ fn a_failed_reader_does_not_taint_the_writer_after_it() {
     for device in failing_at(2) {
         let (x, y) = (up(&device, [1.0f64; 4]), up(&device, [1.0f64; 4]));
         let y = device.blas().axpy(1.0, &x, y).unwrap().into_buffer();
-        let x = device.blas().scal(3.0, x).unwrap().await_result().expect("it only had to wait for the reader").into_buffer();
+        let x = device
+            .blas()
+            .scal(3.0, x)
+            .unwrap()
+            .await_result()
+            .expect("it only had to wait for the reader")
+            .into_buffer();
         assert_eq!(down(&device, &x), [3.0; 4]);
         assert_upstream(device.download(&y).unwrap().await_result());
     }

@@ -154,10 +154,7 @@ fn softmax_is_that_of_double_precision() {
         }
         let odd = device.tensor([2, 2], [f32::INFINITY, 0.0, f32::NEG_INFINITY, f32::NEG_INFINITY]).unwrap();
         let nan = device.softmax(&odd, 1).unwrap().into_output();
-        assert!(
-            device.download(&nan).unwrap().await_result().unwrap()[..].iter().filter(|x| x.is_nan()).count()
-                >= 3
-        );
+        assert!(device.download(&nan).unwrap().await_result().unwrap()[..].iter().filter(|x| x.is_nan()).count() >= 3);
     }
 }
 

@@ -78,8 +78,7 @@ fn operands_that_do_not_agree_are_refused_with_both_shapes_and_come_back_whole()
             let (none,) = lu.solve(&solver, Transpose::No, &back).unwrap_err().back.unwrap();
             assert!(none.is_empty());
         }
-        let qr =
-            solver.qr(device.full([3, 2], Complex::new(1.0f32, 2.0)).unwrap()).unwrap().await_result().unwrap();
+        let qr = solver.qr(device.full([3, 2], Complex::new(1.0f32, 2.0)).unwrap()).unwrap().await_result().unwrap();
         let apply = |side, trans, of_c: [usize; 2]| {
             refused(qr.apply(&solver, side, trans, &device.full(of_c, Complex::new(1.0f32, 0.0)).unwrap()))
         };

@@ -183,8 +183,7 @@ fn sixty_modes_are_one_pass_where_they_do_not_fuse() {
 fn ellipses_are_broadcast_as_numpy_does() {
     for device in devices() {
         let ops = device.tensor_ops();
-        let (x, y) =
-            (device.full([2, 1, 3, 4], 1.0f32).unwrap(), device.full([5, 4, 6], 2.0f32).unwrap());
+        let (x, y) = (device.full([2, 1, 3, 4], 1.0f32).unwrap(), device.full([5, 4, 6], 2.0f32).unwrap());
         for (text, extents) in [
             ("...ij,...jk->...ik", &[2, 5, 3, 6][..]),
             ("...ij,...jk", &[2, 5, 3, 6]),

@@ -181,9 +181,7 @@ fn matrices_of_the_solver_are_copied_or_used_up() {
         let shared = shared.await_result().unwrap().x;
         assert_eq!(shared.shape(), [2, 2, 1]);
         assert!(device.allclose(shared.squeeze_axis(-1).unwrap(), &each, 0.0, 0.0).unwrap());
-        assert!(
-            device.allclose(each.index(0, 0).unwrap(), &device.full([2], 1.0).unwrap(), 1e-15, 0.0).unwrap()
-        );
+        assert!(device.allclose(each.index(0, 0).unwrap(), &device.full([2], 1.0).unwrap(), 1e-15, 0.0).unwrap());
 
         // A corner of a larger column-major tensor, whose other elements stay as they are.
         let large = columns(&device.full([5, 5], 9.0).unwrap());

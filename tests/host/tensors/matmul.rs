@@ -58,7 +58,8 @@ fn only_what_cannot_be_read_is_copied_and_each_copy_is_counted() {
             got
         };
         let (a, b) = (count(&device, &[4, 4]), count(&device, &[4, 4]));
-        let down = |c: windlass::PendingDispatch<Tensor<f64>>| device.download(c.buffer()).unwrap().await_result().unwrap();
+        let down =
+            |c: windlass::PendingDispatch<Tensor<f64>>| device.download(c.buffer()).unwrap().await_result().unwrap();
         copies("rows", &|| down(device.matmul(&a, &b).unwrap()), 0);
         copies("columns", &|| down(device.matmul(a.transpose(), b.transpose()).unwrap()), 0);
         let part = a.slice((1..3, ..)).unwrap();

@@ -1,8 +1,8 @@
 //! One call by its name, that fails on a warm device: what is told of it, and what comes after.
 
 use super::{assert_works, common, open, wait};
-use common::buffer;
 use crate::standin::{Current, Driver, Mode, session};
+use common::buffer;
 use windlass::{Device, DeviceBuffer, Error, Gemm};
 
 /// A warm device with two buffers of ones.

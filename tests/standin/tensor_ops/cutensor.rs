@@ -94,9 +94,7 @@ fn many_plans_wait_for_nothing() {
 #[test]
 fn what_the_library_refuses_goes_the_other_way_unless_it_was_asked_for() {
     let driver = session();
-    let tensors = |device: &Device| {
-        (device.full([3, 2, 7], 1.0f32).unwrap(), device.full([3, 7, 2], 1.0f32).unwrap())
-    };
+    let tensors = |device: &Device| (device.full([3, 2, 7], 1.0f32).unwrap(), device.full([3, 7, 2], 1.0f32).unwrap());
     for call in ["cutensorCreatePlan", "cutensorCreateContraction", "cutensorCreateTensorDescriptor"] {
         let device = device(1);
         let ops = device.tensor_ops();

@@ -224,9 +224,17 @@ fn attentions() -> Vec<AttentionProblem> {
             rows.push(attention_problem(dtype, 128, 4, width));
         }
         rows.push(attention_problem(dtype, 1, 1, 128));
-        rows.push(AttentionProblem { bias: Some([8 * 128 * 256, 128 * 256, 256]), ..attention_problem(dtype, 128, 8, 64) });
+        rows.push(AttentionProblem {
+            bias: Some([8 * 128 * 256, 128 * 256, 256]),
+            ..attention_problem(dtype, 128, 8, 64)
+        });
         rows.push(AttentionProblem { bias: Some([0, 0, 256]), ..attention_problem(dtype, 128, 8, 64) });
-        rows.push(AttentionProblem { bias: Some([0, 0, 256]), dropout, sink: true, ..attention_problem(dtype, 128, 8, 64) });
+        rows.push(AttentionProblem {
+            bias: Some([0, 0, 256]),
+            dropout,
+            sink: true,
+            ..attention_problem(dtype, 128, 8, 64)
+        });
         for (queries, places, causal) in
             [(1, 16, None), (1, 64, None), (128, 16, Some(Corner::BottomRight)), (128, 128, None)]
         {
