@@ -2,7 +2,7 @@
 
 use super::LIMIT;
 use super::turns::Turns;
-use crate::common::{Rng, buffer};
+use crate::common::Rng;
 use crate::standin::Driver;
 use std::fmt::Write;
 use windlass::{Device, DeviceBuffer, Error, Gemm, Output, PendingDispatch, Rejected, Result, Verdict};
@@ -149,7 +149,7 @@ impl Program {
             _ if large(&model) => return Ok(None), // dropped in flight
             (4..10, Some((x, values))) if !large(values) => {
                 model.iter_mut().zip(values).for_each(|(y, x)| *y += 2.0 * x);
-                kept(buffer(device.blas().axpy(2.0, x, buffer)))?.into_output()
+                kept(crate::common::buffer(device.blas().axpy(2.0, x, buffer)))?.into_output()
             }
             (10..13, Some((x, values))) => {
                 model.clone_from(values);
@@ -165,7 +165,7 @@ impl Program {
                 let left = kept(device.fill(left, 3.0))?.into_output();
                 model[..4].fill(3.0);
                 model[4..].iter_mut().for_each(|x| *x *= -1.0);
-                left.join(kept(buffer(device.blas().scal(-1.0, right)))?.into_output())?
+                left.join(kept(crate::common::buffer(device.blas().scal(-1.0, right)))?.into_output())?
             }
             (20..24, _) => {
                 let want: f64 = model.iter().map(|x| x * x).sum();
@@ -179,7 +179,7 @@ impl Program {
                 copy
             }
             (27..29, _) => {
-                let buffer = kept(buffer(device.blas().scal(1.0, buffer)))?;
+                let buffer = kept(crate::common::buffer(device.blas().scal(1.0, buffer)))?;
                 within_limit(buffer)?
             }
             (29..31, _) => {
