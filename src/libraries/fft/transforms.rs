@@ -167,6 +167,7 @@ impl Fft {
     /// Half of the spectrum of real `x`, in place: two neighbours of the result are a complex number. Along the last axis that
     /// is named `x` has the `2 * (n / 2 + 1)` places of these, of which the first `n` are its numbers and the others are not
     /// read, as in cuFFT and FFTW. [`FftSpec::n`] has to tell this `n`.
+    /// [`Tensor::as_complex`] reads the pairs as complex numbers, after a `reshape` to a last axis of two.
     ///
     /// # Errors
     /// As [`c2c_in_place`](Self::c2c_in_place); also without `n`, and when the elements along the halved axis are not neighbours.

@@ -81,6 +81,10 @@ fn random(rng: &mut Rng, kind: Kind) -> Problem {
             strides[axis] = step;
             step = step * dims[axis] + gap;
         }
+        // What is read may lie at one place, or overlap.
+        if !written && rng.below(4) == 0 {
+            strides[rng.below(rank)] = rng.pick(&[0, 1]);
+        }
         let layout = DataLayout::strided(&strides).dist(step);
         spec = if written { spec.output(layout) } else { spec.input(layout) };
     }
@@ -140,7 +144,9 @@ fn the_steps_of_any_transform_give_what_the_host_engine_gives() {
                 check(&mut rng, &spec, Buffers { aligned, ..plain(precision) });
             }
         }
-        check(&mut rng, &spec, Buffers { destroys: true, ..plain(Precision::F64) });
+        if spec.geometry().unwrap().input.disjoint {
+            check(&mut rng, &spec, Buffers { destroys: true, ..plain(Precision::F64) });
+        }
     }
 }
 
