@@ -135,6 +135,9 @@ pub(super) fn head<T: Element>(x: Tensor<T>, axis: isize, n: usize) -> Result<Te
     Ok(x.with_layout(head)?)
 }
 
+/// A and B, to be overwritten, where their matrices lie, and what else was made.
+type BothTaken<T, M> = (Tensor<T>, Tensor<T>, (Matrix, Matrix, M));
+
 /// What was refused, or failed before the submission, with what was given.
 pub(super) type Refused<'a, T> = (Error, Given<'a, T>);
 
@@ -196,7 +199,7 @@ impl Solver {
         a: Given<'a, T>,
         b: Given<'b, T>,
         make: impl FnOnce(&[usize], &Matrix) -> Result<M>,
-    ) -> Result<(Tensor<T>, Tensor<T>, (Matrix, Matrix, M)), (Error, Given<'a, T>, Given<'b, T>)> {
+    ) -> Result<BothTaken<T, M>, (Error, Given<'a, T>, Given<'b, T>)> {
         let extents = a.layout().shape().to_vec();
         let made = sizes("a", a.layout()).and_then(|(batch, of)| Ok((of, make(batch, &of)?)));
         let (of, made) = match made {
