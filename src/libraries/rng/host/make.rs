@@ -6,11 +6,11 @@ use super::super::spec::{Method, Spec};
 use super::super::stream::Generator;
 use super::curand;
 use super::discrete::{bernoulli, integer};
-use crate::numerics::isa::run;
 use super::normal::{
     Between32, Between64, Exponential32, Exponential64, Polar32, Polar64, Quantiles32, Quantiles64, Scale,
 };
 use super::units::{Bits, Coarse, Double, Middle, Single};
+use crate::numerics::isa::run;
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 

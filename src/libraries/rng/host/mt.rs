@@ -5,9 +5,9 @@
 //! are computed when first needed.
 
 use super::cursor::Cursor;
-use crate::numerics::isa::{Loop, run};
 use super::poly::{LIMBS, Modulus, Poly};
 use crate::core::room::{OrUnwind, array, collected, extend, filled, push};
+use crate::numerics::isa::{Loop, run};
 use crate::numerics::parallel::{self, Parts};
 use std::sync::OnceLock;
 

@@ -1,7 +1,7 @@
 //! Normal numbers, and other distributions that are made from uniform numbers.
 
-use crate::numerics::isa::Loop;
 use super::math::{exp32, exp64, ln32, ln64, quantile, turn32, turn64};
+use crate::numerics::isa::Loop;
 
 /// How a standard normal number is transformed.
 #[derive(Clone, Copy)]

@@ -2,8 +2,8 @@
 
 use super::cursor::Cursor;
 use super::gf2::Matrix;
-use crate::numerics::isa::{Loop, run};
 use crate::core::room::{OrUnwind, extend, filled, push};
+use crate::numerics::isa::{Loop, run};
 use std::sync::OnceLock;
 
 /// How many lanes take turns.
