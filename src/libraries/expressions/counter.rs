@@ -5,7 +5,7 @@ use crate::core::buffer::DeviceBuffer;
 use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::Device;
-use crate::device::tensor::{Layout, Tensor};
+use crate::device::tensor::{IntoShape, Layout, Tensor};
 use crate::libraries::rng::Stream;
 use random::Drawn;
 use std::marker::PhantomData;
@@ -91,16 +91,16 @@ impl<T: Drawn + Element> Counter<T> {
     /// # Errors
     /// [`Error::Unsupported`] or [`Error::InvalidArgument`] for a stream of another generator than Philox; else as
     /// [`map`](crate::Device::map).
-    pub fn uniform(self, device: &Device, extents: impl AsRef<[usize]>) -> Result<(Tensor<T>, Self)> {
-        self.draw(device, extents.as_ref(), false)
+    pub fn uniform(self, device: &Device, extents: impl IntoShape) -> Result<(Tensor<T>, Self)> {
+        self.draw(device, extents.axes().as_ref(), false)
     }
 
     /// Normal numbers of mean 0 and deviation 1, as [`uniform`](Self::uniform).
     ///
     /// # Errors
     /// As there.
-    pub fn normal(self, device: &Device, extents: impl AsRef<[usize]>) -> Result<(Tensor<T>, Self)> {
-        self.draw(device, extents.as_ref(), true)
+    pub fn normal(self, device: &Device, extents: impl IntoShape) -> Result<(Tensor<T>, Self)> {
+        self.draw(device, extents.axes().as_ref(), true)
     }
 
     fn draw(self, device: &Device, extents: &[usize], normal: bool) -> Result<(Tensor<T>, Self)> {

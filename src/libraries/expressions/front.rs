@@ -14,7 +14,7 @@ use crate::core::error::{Error, Rejected, Result};
 use crate::core::sync::Arc;
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
-use crate::device::tensor::{Layout, Tensor};
+use crate::device::tensor::{IntoShape, Layout, Tensor};
 use crate::libraries::tensor_routine::TensorRoutine;
 use smallvec::SmallVec;
 
@@ -337,10 +337,10 @@ impl Device {
     /// ```
     pub fn tabulate<O: Outputs>(
         &self,
-        extents: impl AsRef<[usize]>,
+        shape: impl IntoShape,
         f: impl FnOnce() -> O,
     ) -> Result<PendingDispatch<O::Tensors>> {
-        make::<O>(self, closure::<(), O>(|()| f()), Ok(SmallVec::new()), Some(extents.as_ref()))
+        make::<O>(self, closure::<(), O>(|()| f()), Ok(SmallVec::new()), Some(shape.axes().as_ref()))
     }
 
     /// Computes an expression that is plain data, over operands whose types are known at run time. Each operand comes with its

@@ -12,7 +12,7 @@ use crate::core::dispatch::PendingDispatch;
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
-use crate::device::tensor::{Part, Tensor, WritableTensor};
+use crate::device::tensor::{IntoShape, Part, Tensor, WritableTensor};
 use crate::engines::op::Op;
 use std::ops::RangeBounds;
 
@@ -196,7 +196,7 @@ impl Rng {
     /// assert_eq!(x.shape(), [100, 3]);
     /// # Ok(()) }
     /// ```
-    pub fn draw<T: Random>(&mut self, of: impl Distribution<T>, extents: impl AsRef<[usize]>) -> Drawn<T> {
+    pub fn draw<T: Random>(&mut self, of: impl Distribution<T>, extents: impl IntoShape) -> Drawn<T> {
         let out = self.device.uninit_tensor(extents)?;
         Ok(self.fill(of, out)?)
     }
@@ -205,7 +205,7 @@ impl Rng {
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
-    pub fn bits<T: Random>(&mut self, extents: impl AsRef<[usize]>) -> Drawn<T>
+    pub fn bits<T: Random>(&mut self, extents: impl IntoShape) -> Drawn<T>
     where
         Bits: Distribution<T>,
     {
@@ -216,7 +216,7 @@ impl Rng {
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
-    pub fn uniform<T: Random>(&mut self, extents: impl AsRef<[usize]>) -> Drawn<T>
+    pub fn uniform<T: Random>(&mut self, extents: impl IntoShape) -> Drawn<T>
     where
         Uniform: Distribution<T>,
     {
@@ -227,7 +227,7 @@ impl Rng {
     ///
     /// # Errors
     /// As [`draw`](Self::draw); an empty range.
-    pub fn integers<T: Random + Limits>(&mut self, range: impl RangeBounds<T>, extents: impl AsRef<[usize]>) -> Drawn<T>
+    pub fn integers<T: Random + Limits>(&mut self, range: impl RangeBounds<T>, extents: impl IntoShape) -> Drawn<T>
     where
         Between<T>: Distribution<T>,
     {
@@ -238,7 +238,7 @@ impl Rng {
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
-    pub fn normal<T: Random>(&mut self, extents: impl AsRef<[usize]>) -> Drawn<T>
+    pub fn normal<T: Random>(&mut self, extents: impl IntoShape) -> Drawn<T>
     where
         Normal: Distribution<T>,
     {
@@ -249,7 +249,7 @@ impl Rng {
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
-    pub fn log_normal<T: Random>(&mut self, mean: f64, deviation: f64, extents: impl AsRef<[usize]>) -> Drawn<T>
+    pub fn log_normal<T: Random>(&mut self, mean: f64, deviation: f64, extents: impl IntoShape) -> Drawn<T>
     where
         LogNormal: Distribution<T>,
     {
@@ -260,7 +260,7 @@ impl Rng {
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
-    pub fn exponential<T: Random>(&mut self, mean: f64, extents: impl AsRef<[usize]>) -> Drawn<T>
+    pub fn exponential<T: Random>(&mut self, mean: f64, extents: impl IntoShape) -> Drawn<T>
     where
         Exponential: Distribution<T>,
     {
@@ -271,7 +271,7 @@ impl Rng {
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
-    pub fn bernoulli(&mut self, p: f64, extents: impl AsRef<[usize]>) -> Drawn<u8> {
+    pub fn bernoulli(&mut self, p: f64, extents: impl IntoShape) -> Drawn<u8> {
         self.draw(Bernoulli::new(p), extents)
     }
 
@@ -280,7 +280,7 @@ impl Rng {
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
-    pub fn poisson(&mut self, lambda: f64, extents: impl AsRef<[usize]>) -> Drawn<u32> {
+    pub fn poisson(&mut self, lambda: f64, extents: impl IntoShape) -> Drawn<u32> {
         self.draw(Poisson::new(lambda), extents)
     }
 
@@ -289,7 +289,7 @@ impl Rng {
     ///
     /// # Errors
     /// As [`draw`](Self::draw).
-    pub fn binomial(&mut self, trials: u32, p: f64, extents: impl AsRef<[usize]>) -> Drawn<u32> {
+    pub fn binomial(&mut self, trials: u32, p: f64, extents: impl IntoShape) -> Drawn<u32> {
         self.draw(Binomial::new(trials, p), extents)
     }
 }
