@@ -25,7 +25,8 @@ impl Layout {
             return Err(Error::invalid(name, format!("{self:?}: {what}")));
         };
         let even = |(step, n): (&isize, &usize)| *n == 1 || step % 2 == 0;
-        if !self.is_empty() && !(*step == 1 && self.offset.is_multiple_of(2) && strides.iter().zip(extents).all(even)) {
+        let fits = *step == 1 && self.offset.is_multiple_of(2) && strides.iter().zip(extents).all(even);
+        if !(fits || self.is_empty()) {
             let what = "pairs of neighbours at even distances are complex numbers; `contiguous` makes a copy with such";
             return Err(Error::invalid(name, format!("{self:?}: {what}")));
         }
