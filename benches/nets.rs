@@ -13,7 +13,8 @@ use windlass::dnn::{
     Activation, Affine, Attention, Convolution, Corner, GridSample, Interpolation, LabelLoss, LossReduction, NormKind,
     Pool, Recurrent, Resize, Sampling, Sequences,
 };
-use windlass::{Device, HostPool, Symbol, Tensor};
+use windlass::expressions::Symbol;
+use windlass::{Device, HostPool, Tensor};
 
 /// Calls of a row take so long in all, and are so many at least and at most.
 const LONG: Duration = Duration::from_millis(250);

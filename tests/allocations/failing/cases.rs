@@ -63,7 +63,7 @@ fn sparse(d: &Device) -> Csr<f64, i32> {
 }
 
 /// A dense matrix of as many rows.
-fn columns(d: &Device, count: usize) -> Tensor<f64> {
+fn beside_sparse(d: &Device, count: usize) -> Tensor<f64> {
     real(d, 300 * count).with_layout(Layout::columns(300, count)).unwrap()
 }
 
@@ -234,7 +234,7 @@ pub(super) fn of_sparse() -> Vec<Case> {
     case!(all, "spmv", |d| { let (a, x, y) = (sparse(d), real(d, 300), real(d, 300)); } d.sparse().spmv(Spmv::new(), &a, &x, y));
     case!(all, "spmv, transposed", |d| { let (a, x, y) = (sparse(d), real(d, 300), real(d, 300)); }
         d.sparse().spmv(Spmv::new().trans(Transpose::Yes), &a, &x, y));
-    case!(all, "spmm", |d| { let (a, x, y) = (sparse(d), columns(d, 5), columns(d, 5)); } d.sparse().spmm(Spmm::new(), &a, &x, y));
+    case!(all, "spmm", |d| { let (a, x, y) = (sparse(d), beside_sparse(d, 5), beside_sparse(d, 5)); } d.sparse().spmm(Spmm::new(), &a, &x, y));
     case!(all, "spmm, transposed", |d| {
             let (a, x) = (sparse(d), d.tensor([300, 5], numbers(1500)).unwrap());
             let y = d.tensor([300, 5], numbers(1500)).unwrap();
@@ -256,12 +256,12 @@ pub(super) fn of_sparse() -> Vec<Case> {
             let analysis = d.sparse().analyse(Direct::Cholesky(Uplo::Lower), &a).unwrap();
         } Whole(d.sparse().cholesky(&analysis, &a)));
     case!(all, "cholesky, solve", |d| {
-            let (a, b) = (sparse(d), columns(d, 3));
+            let (a, b) = (sparse(d), beside_sparse(d, 3));
             let analysis = d.sparse().analyse(Direct::Cholesky(Uplo::Lower), &a).unwrap();
             let factor = d.sparse().cholesky(&analysis, &a).unwrap();
         } factor.solve(&d.sparse(), b));
     case!(all, "solve_qr", |d| {
-            let (a, b, x) = (sparse(d), columns(d, 3), columns(d, 3));
+            let (a, b, x) = (sparse(d), beside_sparse(d, 3), beside_sparse(d, 3));
             let analysis = d.sparse().analyse(Direct::Qr, &a).unwrap();
         } d.sparse().solve_qr(&analysis, &a, &b, x));
     case!(all, "gtsv", |d| { let (l, m, u, b) = (real(d, 300), real(d, 300), real(d, 300), real(d, 300)); }
