@@ -89,7 +89,7 @@ macro_rules! scalars {
 pub(crate) use scalars;
 
 /// Checks that a buffer with a scalar is not empty.
-pub(super) fn check_scalar<S: Element>(name: &'static str, at: &Option<Span<S>>) -> Result<()> {
+pub(in crate::libraries) fn check_scalar<S: Element>(name: &'static str, at: &Option<Span<S>>) -> Result<()> {
     match at {
         Some(span) if span.is_empty() => {
             Err(Error::invalid(name, "0 elements, but a scalar in device memory takes 1".to_string()))
@@ -100,7 +100,7 @@ pub(super) fn check_scalar<S: Element>(name: &'static str, at: &Option<Span<S>>)
 
 /// The scalar on the host engine.
 #[cfg(feature = "host")]
-pub(super) fn value<S: Copy>(value: S, at: Option<&[S]>) -> S {
+pub(in crate::libraries) fn value<S: Copy>(value: S, at: Option<&[S]>) -> S {
     at.and_then(|at| at.first()).copied().unwrap_or(value)
 }
 

@@ -12,24 +12,6 @@ pub use spmv::Spmv;
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 use super::element::{SparseElement, SparseIndex};
-use crate::core::buffer::Span;
-use crate::core::error::{Error, Result};
-
-/// Checks that a scalar in device memory has at least one element.
-fn check_scalar<S: crate::core::element::Element>(name: &'static str, at: &Option<Span<S>>) -> Result<()> {
-    match at {
-        Some(span) if span.is_empty() => {
-            Err(Error::invalid(name, "0 elements, but a scalar in device memory takes 1".to_string()))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The value of a scalar on the host engine.
-#[cfg(feature = "host")]
-fn scalar<S: Copy>(value: S, at: Option<&[S]>) -> S {
-    at.and_then(|at| at.first()).copied().unwrap_or(value)
-}
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn register<T: SparseElement, I: SparseIndex>(registry: &mut crate::engines::worker::Registry) {

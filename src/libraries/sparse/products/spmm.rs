@@ -179,16 +179,12 @@ impl<T: SparseElement, I: SparseIndex> Product<T, I> {
         const WIDE: usize = 32;
         const SHORT: u64 = 64;
         let short = matches!(self.structure, Some(Structure { longest: Some(..=SHORT), .. })) && size_of::<T>() >= 8;
-        let dense = self.b.order == Order::Row && self.c.order == Order::Row && !self.conjugates();
+        let dense = self.b.order == Order::Row && self.c.order == Order::Row && !self.spec.conj_b;
         let by_rows = layout.format == Format::Csr && trans == Transpose::No && dense;
         // For an even number of columns the library reads pairs of elements, even if the distance between rows is odd.
         // On an H100 (CUDA 13.0, CSR_ALG3) that is a misaligned access, which destroys the context.
         let pairs_apart = self.c.cols.is_multiple_of(2) && (self.b.ld | self.c.ld) % 2 == 1;
         by_rows && (pairs_apart || short && self.c.cols >= WIDE)
-    }
-
-    fn conjugates(&self) -> bool {
-        self.spec.conj_b && T::DTYPE.is_complex()
     }
 
     /// By our own kernel.
@@ -219,7 +215,7 @@ impl<T: SparseElement, I: SparseIndex> Product<T, I> {
         let failed = |(call, code)| queue.failure::<Cusparse>(call, code);
         // The library conjugates only what it transposes: the conjugate of B is the conjugate transpose of the transpose.
         let (b_at, trans_b) =
-            if self.conjugates() { (self.b.turned(), Transpose::Conjugate) } else { (self.b, Transpose::No) };
+            if self.spec.conj_b { (self.b.turned(), Transpose::Conjugate) } else { (self.b, Transpose::No) };
         let b = dense_matrix::<T>(api, &b_at, from).map_err(failed)?;
         let c_raw = dense_matrix::<T>(api, &self.c, to).map_err(failed)?;
         let (ops, compute) = ([operation::<T>(trans), operation::<T>(trans_b)], T::CODES.compute);
@@ -335,6 +331,7 @@ impl Sparse {
             let of_c = DenseAt::from_matrix("c", c.layout(), Order::Row)?;
             Ok((b, DenseAt::from_matrix("b", &of_b, of_c.order)?, of_c))
         });
+        let spec = Spmm { conj_b: spec.conj_b && T::DTYPE.is_complex(), ..spec };
         c.submit(("spmm", "sparse"), operands, |(b, of_b, of_c), c| {
             let product = Product::<T, I> { layout, structure, spec, b: of_b, c: of_c, _index: PhantomData };
             self.submit(product, (first, second, values, b), (c,))

@@ -17,7 +17,6 @@ use super::super::native::{
 };
 use super::super::operands::{check_vector, vector};
 use super::super::routine::{Call, Routine};
-use super::check_scalar;
 use crate::core::buffer::DeviceBuffer;
 use crate::core::error::{Error, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
@@ -26,7 +25,7 @@ use crate::device::tensor::{Part, ReadableTensor, Tensor, TensorRef, WritableTen
 use crate::engines::cuda_enqueue::Enqueue;
 #[cfg(feature = "cuda")]
 use crate::engines::library::Code;
-use crate::libraries::blas::Scaled;
+use crate::libraries::blas::{Scaled, scalar};
 use crate::libraries::flags::Transpose;
 #[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::align;
@@ -62,7 +61,7 @@ impl<S: Number> Spmv<S> {
     }
 }
 
-crate::libraries::blas::scalar::scalars!(Spmv<S: Number>, alpha: S, beta: S);
+scalar::scalars!(Spmv<S: Number>, alpha: S, beta: S);
 
 impl<S: Number> Default for Spmv<S> {
     fn default() -> Self {
@@ -91,8 +90,8 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
 
     fn check(&self, (first, second, values, x, alpha, beta): &Spans<Self::Reads>, (y,): &Spans<(T,)>) -> Result<()> {
         self.layout.check::<I>(first.len(), second.len(), values.len())?;
-        check_scalar("alpha", alpha)?;
-        check_scalar("beta", beta)?;
+        scalar::check_scalar("alpha", alpha)?;
+        scalar::check_scalar("beta", beta)?;
         let (rows, cols) = self.spec.trans.stored(self.layout.rows, self.layout.cols);
         for (name, len, need, what) in [("x", x.len(), cols, "columns"), ("y", y.len(), rows, "rows")] {
             if len != need {
@@ -118,7 +117,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Product<T, I> {
         (first, second, values, x, alpha, beta): <Self::Reads as crate::core::buffer::Elems>::Slices<'_>,
         (y,): (&mut [T],),
     ) -> Result<()> {
-        let (alpha, beta) = (super::scalar(self.spec.alpha, alpha), super::scalar(self.spec.beta, beta));
+        let (alpha, beta) = (scalar::value(self.spec.alpha, alpha), scalar::value(self.spec.beta, beta));
         if self.spec.trans == Transpose::No
             && let Some(blocks) = self.layout.blocks(first, second, values)
         {
