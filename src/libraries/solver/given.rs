@@ -82,7 +82,7 @@ pub(super) fn as_matrices(layout: &Layout) -> Result<Layout> {
 }
 
 /// The axes of the batch, the rows and the columns.
-pub(super) fn sizes(name: &'static str, layout: &Layout) -> Result<(&[usize], Matrix)> {
+pub(super) fn sizes<'l>(name: &'static str, layout: &'l Layout) -> Result<(&'l [usize], Matrix)> {
     let [batch @ .., rows, cols] = layout.shape() else {
         let what = "less than two axes; `with_layout(Layout::columns(m, n))` makes matrices of a buffer";
         return Err(Error::invalid(name, format!("{layout:?} has {what}")));
@@ -115,13 +115,13 @@ fn part_of<T: Element>(x: &Tensor<T>) -> Result<(In<'_, T>, Layout)> {
 }
 
 /// The matrices of a tensor that is read.
-pub(super) fn matrices_of<T: Element>(name: &'static str, x: &Tensor<T>) -> Result<(Matrix, In<'_, T>)> {
+pub(super) fn matrices_of<'x, T: Element>(name: &'static str, x: &'x Tensor<T>) -> Result<(Matrix, In<'x, T>)> {
     let (part, layout) = part_of(x)?;
     Ok((Matrix::of(name, &layout)?, part))
 }
 
 /// The elements of a tensor that is read, which lie one after the other.
-pub(super) fn elements_of<T: Element>(name: &'static str, x: &Tensor<T>) -> Result<In<'_, T>> {
+pub(super) fn elements_of<'x, T: Element>(name: &'static str, x: &'x Tensor<T>) -> Result<In<'x, T>> {
     let (part, layout) = part_of(x)?;
     if layout.is_row_major() {
         return Ok(part);
