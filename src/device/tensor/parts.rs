@@ -13,10 +13,7 @@ fn check_aligned<R>(region: &Region, offset: usize) -> Result<()> {
     if address.is_multiple_of(2 * size_of::<R>() as u64) && offset.is_multiple_of(2) {
         return Ok(());
     }
-    Err(Error::invalid(
-        "self",
-        "its memory does not begin with a complex number; `contiguous` makes a copy that does",
-    ))
+    Err(Error::invalid("self", "its memory does not begin with a complex number; `contiguous` makes a copy that does"))
 }
 
 /// Of f32 and f64.
