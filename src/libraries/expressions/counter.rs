@@ -37,7 +37,7 @@ use std::marker::PhantomData;
 ///     (place, drawn) = (next, [drawn, device.to_vec(&out)?].concat());
 /// }
 /// assert_eq!(device.to_vec(&place)?, [200]);
-/// assert_eq!(drawn, device.to_vec(&device.rng_of(stream).normal::<f32>(200)?.into_output())?);
+/// assert_eq!(drawn, device.to_vec(&device.rng_of(stream).normal::<f32>([200])?)?);
 /// # Ok(()) }
 /// ```
 pub struct Counter<T> {

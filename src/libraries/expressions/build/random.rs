@@ -12,7 +12,7 @@
 //! let stream = rng.stream().clone();
 //! let x = device.full_tensor([2, 3], 1.0f32)?;
 //! let dropped = device.map(&x, |x| random::uniform::<f32>(&stream).lt(0.9).select(x / 0.9, 0.0))?.into_output();
-//! let drawn = device.download(&rng.uniform::<f32>(6)?.into_output())?.await_result()?; // the same numbers
+//! let drawn = device.to_vec(&rng.uniform::<f32>([2, 3])?)?; // the same numbers
 //! let kept = device.download(&dropped)?.await_result()?;
 //! assert!(kept.iter().zip(drawn).all(|(x, u)| (*x > 0.0) == (u < 0.9)));
 //! # Ok(()) }

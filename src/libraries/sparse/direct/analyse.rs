@@ -181,9 +181,8 @@ impl Sparse {
     /// let a = sparse.upload_csr(2, 2, &[0, 1, 3], &[0, 0, 1], &[4.0f64, 2.0, 5.0])?; // the lower triangle of [4 2; 2 5]
     /// let analysis = sparse.analyse(Direct::Cholesky(Uplo::Lower), &a)?;
     /// let factor = sparse.cholesky(&analysis, &a)?;
-    /// let b = device.upload([8.0f64, 12.0])?.into_output();
-    /// let x = factor.solve(&sparse, 1, b)?.await_result()?;
-    /// assert_eq!(device.download(&x)?.await_result()?, [1.0, 2.0]);
+    /// let x = factor.solve(&sparse, device.tensor([2], [8.0f64, 12.0])?)?.await_result()?;
+    /// assert_eq!(device.to_vec(&x)?, [1.0, 2.0]);
     /// # Ok(()) }
     /// ```
     pub fn analyse<T: SolveElement, I: SparseIndex>(&self, direct: Direct, a: &Csr<T, I>) -> Result<Analysis<I>> {
