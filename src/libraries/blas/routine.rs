@@ -159,13 +159,7 @@ impl Blas {
         made: Result<(R, <R::Reads as Elems>::Ins<'_>)>,
         y: Part<T>,
     ) -> Submitted<Tensor<T>> {
-        match made {
-            Ok((routine, reads)) => {
-                let (y, _, whole) = y.operand();
-                whole.submitted(self.submit(routine, reads, (y,)))
-            }
-            Err(error) => Err(Rejected::new(error.in_op(R::NAME, "blas"), (y.into_tensor(),))),
-        }
+        y.submit((R::NAME, "blas"), made, |(routine, reads), y| self.submit(routine, reads, (y,)))
     }
 
     /// As [`writes`](Self::writes), of two tensors.

@@ -48,7 +48,7 @@ pub(crate) fn find_extreme<T: Field>(n: usize, x: &[T], incx: isize, largest: bo
 }
 
 fn find<T: Field, const LARGEST: bool>(n: usize, x: &[T], incx: isize) -> usize {
-    let Some(view) = View::new(n, incx, x.len()) else {
+    let Some(view) = (incx != 0).then(|| View::new(n, incx, x.len())).flatten() else {
         return 0;
     };
     // The extreme of the elements `from..to`, with the range of the piece that contains it; of equal values, the first.

@@ -54,9 +54,9 @@ pub trait Field:
     fn reals_mut(x: &mut [Self]) -> &mut [Self::Part];
     /// `y += factor * x` over the length of the shorter slice, on the calling thread. A zero factor is not skipped.
     fn axpy(factor: Self, x: &[Self], y: &mut [Self]);
-    /// `x = alpha * x`, part by part; does nothing for `incx < 1`.
+    /// `x = alpha * x`, part by part; does nothing for `incx == 0`.
     fn scal_real(n: usize, alpha: Self::Part, x: &mut [Self], incx: isize);
-    /// The sum of the magnitudes of the parts, summed in f64 and rounded once; zero for `incx < 1`.
+    /// The sum of the magnitudes of the parts, summed in f64 and rounded once; zero for `incx == 0`.
     fn asum(n: usize, x: &[Self], incx: isize) -> Self::Part;
     /// The number as a complex f64.
     fn wide(self) -> Complex64;

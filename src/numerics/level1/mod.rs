@@ -54,7 +54,7 @@ pub(crate) trait HostLevel1: Copy + Send + Sync {
     /// `y = alpha * x + y`. With a zero `alpha`, y does not change, whatever x holds.
     fn axpy(n: usize, alpha: Self::Scalar, x: &[Self], incx: isize, y: &mut [Self], incy: isize);
 
-    /// `x = alpha * x`. A zero `alpha` is not a special case: a NaN stays a NaN. Does nothing for `incx < 1`.
+    /// `x = alpha * x`. A zero `alpha` is not a special case: a NaN stays a NaN. Does nothing for `incx == 0`.
     fn scal(n: usize, alpha: Self::Scalar, x: &mut [Self], incx: isize);
 
     /// The sum of `x_i * y_i`, neither conjugated.
@@ -63,7 +63,7 @@ pub(crate) trait HostLevel1: Copy + Send + Sync {
     /// The sum of `conj(x_i) * y_i`; for real types the same as `dot`.
     fn dotc(n: usize, x: &[Self], incx: isize, y: &[Self], incy: isize) -> Self;
 
-    /// The Euclidean norm; it overflows or underflows only if the result does. Zero for `incx < 1`; NaN if x holds a
+    /// The Euclidean norm; it overflows or underflows only if the result does. Zero for `incx == 0`; NaN if x holds a
     /// NaN, else infinity if x holds one.
     fn nrm2(n: usize, x: &[Self], incx: isize) -> Self::Norm;
 }

@@ -107,9 +107,9 @@ fn pieces<T: Element>(x: &[T], view: View, from: usize, to: usize, mut f: impl F
     }
 }
 
-/// The sum of the magnitudes of the parts, in f64; zero for `incx < 1`.
+/// The sum of the magnitudes of the parts, in f64; zero for `incx == 0`.
 pub(super) fn magnitudes<T: Element>(n: usize, x: &[T], incx: isize) -> f64 {
-    let Some(view) = View::new(n, incx, x.len()) else {
+    let Some(view) = (incx != 0).then(|| View::new(n, incx, x.len())).flatten() else {
         return 0.0;
     };
     let leaf = |from: usize, to: usize| {
@@ -130,7 +130,7 @@ const SAFE: f64 = f64::from_bits((1023 - 900) << 52);
 /// vector whose norm is not extreme. Otherwise (also after an overflow, or if all is zero), a second pass finds the
 /// largest element and a third sums the squares scaled by a power of two near it.
 pub(super) fn nrm2<T: Element>(n: usize, x: &[T], incx: isize) -> f64 {
-    let Some(view) = View::new(n, incx, x.len()) else {
+    let Some(view) = (incx != 0).then(|| View::new(n, incx, x.len())).flatten() else {
         return 0.0;
     };
     let sum = |scale: f64| {

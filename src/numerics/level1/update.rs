@@ -31,7 +31,7 @@ pub(super) fn axpy<T: Element>(n: usize, factor: Factor<T::Real>, x: &[T], incx:
 
 /// `x = factor * x`.
 pub(super) fn scal<T: Element>(n: usize, factor: Factor<T::Real>, x: &mut [T], incx: isize) {
-    if incx < 1 || View::new(n, incx, x.len()).is_none() {
+    if incx == 0 || View::new(n, incx, x.len()).is_none() {
         return;
     }
     chunks(n, incx.unsigned_abs(), x, |from, to, x, step| {

@@ -25,7 +25,7 @@ pub fn axpy<T: Value, S: Value>(n: usize, alpha: S, x: &[T], incx: isize, y: &mu
     }
 }
 
-/// `x = round(alpha * x)`; `incx < 1` leaves x unchanged.
+/// `x = round(alpha * x)`; `incx == 0` leaves x unchanged.
 pub fn scal<T: Value, S: Value>(n: usize, alpha: S, x: &mut [T], incx: isize) {
     for i in 0..n {
         if let Some(x) = x.get_mut(place(n, incx, i)) {
@@ -49,7 +49,7 @@ fn products<T: Value>(n: usize, x: &[T], incx: isize, y: &[T], incy: isize, conj
     x.times(&Factor::new((0..n).map(|i| at(y, place(n, incy, i))), false)).0
 }
 
-/// The Euclidean norm, rounded to `N`: NaN if x holds a NaN, else infinity if x holds one; zero for `incx < 1`.
+/// The Euclidean norm, rounded to `N`: NaN if x holds a NaN, else infinity if x holds one; zero for `incx == 0`.
 pub fn nrm2<T: Value, N: Value>(n: usize, x: &[T], incx: isize) -> N {
     let parts = || (0..n).flat_map(|i| at(x, place(n, incx, i)).parts());
     let real = |x: Double| N::nearest(Complex::new(x, Double::default()));
@@ -68,7 +68,7 @@ pub fn nrm2<T: Value, N: Value>(n: usize, x: &[T], incx: isize) -> N {
     real(squares.sqrt() * half.into() * half.into())
 }
 
-/// The sum of the magnitudes of the parts, rounded to `N`; zero for `incx < 1`.
+/// The sum of the magnitudes of the parts, rounded to `N`; zero for `incx == 0`.
 pub fn asum<T: Value, N: Value>(n: usize, x: &[T], incx: isize) -> N {
     let parts = (0..n).flat_map(|i| at(x, place(n, incx, i)).parts());
     let sum = parts.fold(Double::default(), |sum, x| sum + x.abs().into());

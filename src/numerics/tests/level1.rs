@@ -222,9 +222,10 @@ fn special_scalars_and_values_do_what_blas_says() {
     assert_eq!(f32::dot(2, &[1.0, 1.0], 1, &[f32::INFINITY, 1.0], 1), f32::INFINITY);
     let mut x = [1.0f64, 2.0];
     f64::scal(2, 3.0, &mut x, 0);
+    assert_eq!(x, [1.0, 2.0], "scal takes a vector without an increment as empty");
     f64::scal(2, 3.0, &mut x, -1);
-    assert_eq!(x, [1.0, 2.0], "scal takes a vector without a positive increment as empty");
-    assert_eq!((f64::nrm2(2, &x, 0), f64::nrm2(2, &x, -1)), (0.0, 0.0));
+    assert_eq!(x, [3.0, 6.0], "backwards it has its elements");
+    assert_eq!((f64::nrm2(2, &x, 0), f64::nrm2(2, &x, -1)), (0.0, 45f64.sqrt()));
     let mut y = [1.0f64];
     f64::axpy(3, 2.0, &[1.0, 10.0, 100.0], 1, &mut y, 0);
     assert_eq!(y, [223.0], "one element takes every addition");

@@ -21,7 +21,7 @@ struct Particle {
 
 fn work_with_a_verdict_is_no_operand(device: &Device, pending: Judged, x: X, y: X) -> Result<()> {
     device.blas().dot(&pending, &y)?; //~ work in flight is read as `&pending`, unless it has a verdict
-    device.blas().dot(&y, x)?; //~ is no vector that a call can read elements of `f32` from
+    device.blas().dot(&y, x)?; //~ is no tensor that a call can read elements of `f32` from
     Ok(())
 }
 
