@@ -1,8 +1,8 @@
 //! Vector operations with the increments of BLAS.
 //!
 //! Increments: element `i` lies at `i * inc`. With a negative increment, element 0 lies at `(1 - n) * inc`, so the
-//! vector is read backwards. A zero increment means the same element `n` times. For scal, nrm2, asum, iamax and iamin,
-//! an increment below one means an empty vector.
+//! vector is read backwards. A zero increment means the same element `n` times; for scal, nrm2, asum, iamax and iamin it
+//! means an empty vector.
 //!
 //! Sums do not depend on the number of threads: a vector is cut into leaves of 4096 elements, each summed in a fixed
 //! set of lanes, and the leaves are added along a binary tree in f64. The error grows with the number of terms per lane
