@@ -164,7 +164,8 @@ impl Strided {
             let alike =
                 |k: usize| layout.shape().get(k) == Some(&1) || layout.strides().get(k) == of_first.strides().get(k);
             let forwards = layout.strides().iter().zip(layout.shape()).all(|(step, n)| *n <= 1 || *step > 0);
-            if !layout.is_empty() && !(dense && forwards && (0..layout.rank()).all(alike)) {
+            let fits = layout.is_empty() || dense && forwards && (0..layout.rank()).all(alike);
+            if !fits {
                 let what =
                     "tensors of several axes must be dense, and all in one order; `contiguous` makes a copy that is";
                 return Err(Error::invalid(name, format!("{layout:?}: {what}")));

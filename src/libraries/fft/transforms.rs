@@ -226,7 +226,6 @@ impl Fft {
     /// assert_eq!((x.len(), device.to_vec(&y)?[0]), (6, 4.0));
     /// # Ok(()) }
     /// ```
-    #[expect(clippy::result_large_err, reason = "two tensors come back, without a heap allocation")]
     pub fn c2r_destroying<C: FftComplex>(
         &self,
         spec: &FftSpec,
@@ -236,7 +235,6 @@ impl Fft {
         self.destroying::<C::Real>(spec, x.into(), y.into())
     }
 
-    #[expect(clippy::result_large_err, reason = "two tensors come back, without a heap allocation")]
     fn destroying<R: FftReal>(
         &self,
         spec: &FftSpec,

@@ -136,6 +136,7 @@ pub(super) fn head<T: Element>(x: Tensor<T>, axis: isize, n: usize) -> Result<Te
 }
 
 /// A and B, to be overwritten, where their matrices lie, and what else was made.
+type BothRefused<'a, 'b, T> = (Error, Given<'a, T>, Given<'b, T>);
 type BothTaken<T, M> = (Tensor<T>, Tensor<T>, (Matrix, Matrix, M));
 
 /// What was refused, or failed before the submission, with what was given.
@@ -199,7 +200,7 @@ impl Solver {
         a: Given<'a, T>,
         b: Given<'b, T>,
         make: impl FnOnce(&[usize], &Matrix) -> Result<M>,
-    ) -> Result<BothTaken<T, M>, (Error, Given<'a, T>, Given<'b, T>)> {
+    ) -> Result<BothTaken<T, M>, BothRefused<'a, 'b, T>> {
         let extents = a.layout().shape().to_vec();
         let made = sizes("a", a.layout()).and_then(|(batch, of)| Ok((of, make(batch, &of)?)));
         let (of, made) = match made {

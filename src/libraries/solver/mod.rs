@@ -41,7 +41,6 @@
 //! assert!((x[0] - 1.0 / 11.0).abs() < 1e-15 && (x[1] - 7.0 / 11.0).abs() < 1e-15);
 //! # Ok(()) }
 //! ```
-#![expect(clippy::result_large_err, reason = "tensors come back, without a heap allocation")]
 
 // The files of this folder.
 // One file for each operation or family: its data, its checks, its CUDA and its host implementation side by side.

@@ -139,7 +139,7 @@ impl Blas {
         made: Result<(R, <R::Reads as Elems>::Ins<'_>)>,
     ) -> Result<PendingDispatch<R::Answer, <R::Raw as Raw>::Left>> {
         let (reduction, reads) = made.map_err(|error| error.in_op(R::NAME, "blas"))?;
-        Ok(self.submit(Returned(reduction), reads, ())?)
+        self.submit(Returned(reduction), reads, ())
     }
 
     /// The same, with the number left in the first element of `result`.

@@ -192,7 +192,6 @@ impl Blas {
     /// # assert!((device.item(&r)? - 5.0).abs() < 1e-15);
     /// # Ok(()) }
     /// ```
-    #[expect(clippy::type_complexity, reason = "four buffers in, the same four out")]
     #[expect(clippy::type_complexity, reason = "four tensors in, the same four out")]
     pub fn rotg<T: BlasElement>(
         &self,

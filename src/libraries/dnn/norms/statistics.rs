@@ -172,7 +172,6 @@ impl Dnn {
     /// [`Error::InvalidArgument`] for extents that are not the channels; the tensors come back. A stale tensor, or one of another
     /// device.
     #[expect(clippy::type_complexity, reason = "mean and variance in, the same out")]
-    #[expect(clippy::result_large_err, reason = "two tensors come back, without a heap allocation")]
     pub fn update_running<'m, T: SoftmaxElement>(
         &self,
         moments: impl ReadableTensor<'m, T::Pair>,
@@ -197,7 +196,6 @@ impl Dnn {
 }
 
 #[expect(clippy::type_complexity, reason = "mean and variance in, the same out")]
-#[expect(clippy::result_large_err, reason = "two tensors come back, without a heap allocation")]
 fn update<T: SoftmaxElement>(
     dnn: &Dnn,
     moments: &TensorRef<'_, T::Pair>,

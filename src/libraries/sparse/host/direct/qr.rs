@@ -15,12 +15,15 @@ struct Growing<T> {
     filled: Vec<bool>,
 }
 
+/// The columns of B and of X, each with its leading dimension.
+type Columns<'c, T> = ((&'c [T], usize), (&'c mut [T], usize));
+
 /// Solves `min ||A * x - b||` for each of the columns of B. X is n x `count`, B is m x `count`, each with its leading dimension.
 /// Returns the column of A whose pivot is zero, or negligible if there are more rows than columns, plus 1; or 0.
 pub(crate) fn solve<T: SolveElement, I: SparseIndex>(
     structure: &Structure<'_>,
     a: &Rows<'_, T, I>,
-    ((b, ldb), (x, ldx)): ((&[T], usize), (&mut [T], usize)),
+    ((b, ldb), (x, ldx)): Columns<'_, T>,
     count: usize,
 ) -> usize {
     let Structure { order, parents, offsets } = *structure;
