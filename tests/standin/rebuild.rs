@@ -346,7 +346,7 @@ fn a_mirror_of_more_than_half_the_memory_is_put_back_beside_stale_handles() {
     let stale = table.get();
     for generation in 1..=2 {
         device.rebuild(LIMIT).unwrap();
-        assert_eq!((table.get().generation(), down(&device, &table.get())), (generation, vec![7u8; 600 << 10]));
+        assert_eq!((table.get().generation(), down(&device, table.get())), (generation, vec![7u8; 600 << 10]));
         // What the self-test dropped may still wait for the housekeeping.
         assert!(eventually(5, || device.stats().bytes_used == 600 << 10), "{:?}", device.stats());
         assert!(device.stats().bytes_peak < 601 << 10, "{:?}", device.stats());

@@ -23,7 +23,7 @@ fn mirrored_data_is_there_again_after_every_loss() {
         table.set(vec![f64::from(round) + 2.0, 2.0]).unwrap();
         assert_eq!(table.host()[0], f64::from(round) + 2.0);
     }
-    assert_eq!(down(&device, &gone.get()), [1; 1 << 20]);
+    assert_eq!(down(&device, gone.get()), [1; 1 << 20]);
     drop((gone, table));
     crate::common::assert_back_at(&device, (0, 0, 0));
 }
@@ -44,7 +44,7 @@ fn a_mirror_of_more_than_half_the_memory_is_put_back_beside_stale_handles() {
             std::thread::yield_now();
         }
         device.wait_healthy(LONG).unwrap();
-        assert_eq!((table.get().generation(), down(&device, &table.get()) == data), (round, true));
+        assert_eq!((table.get().generation(), down(&device, table.get()) == data), (round, true));
         // Also what the test of the new worker had, a moment later.
         assert!(eventually(10, || device.stats().bytes_used == 600 << 10), "only what is there now");
     }

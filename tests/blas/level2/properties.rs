@@ -62,7 +62,7 @@ proptest! {
             let da = up(&device, &a.data[..]);
             let az = blas.gemv(spec, &da, z.view(&dz), device.uninit(m).unwrap()).unwrap().into_output();
             let yz = blas.dotc_into(y.tensor(&dy), z.tensor(&dz), device.uninit(1).unwrap()).unwrap().into_buffer();
-            let want = down(&device, &blas.axpy(&yz, x.tensor(&dx), az).unwrap());
+            let want = down(&device, blas.axpy(&yz, x.tensor(&dx), az).unwrap());
             let da = blas.gerc(Ger::new(m, n).lda(lda), x.view(&dx), y.view(&dy), da).unwrap().into_output();
             let got = down(&device, &blas.gemv(spec, &da, z.view(&dz), device.uninit(m).unwrap()).unwrap().into_output());
             for (got, want) in got.iter().zip(want) {

@@ -23,11 +23,11 @@ fn gemv<T: BlasElement>(
 }
 
 fn of_buffer<T: BlasElement>(blas: &Blas, submitted: Submitted<DeviceBuffer<T>>) -> Vec<T> {
-    down(blas.device(), &submitted.unwrap())
+    down(blas.device(), submitted.unwrap())
 }
 
 fn of_tensor<T: BlasElement>(blas: &Blas, submitted: Submitted<Tensor<T>>) -> Vec<T> {
-    down(blas.device(), &submitted.unwrap())
+    down(blas.device(), submitted.unwrap())
 }
 
 /// What is known to be summed up with atomics, or in parts, where a library is free to.

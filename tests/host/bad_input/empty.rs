@@ -38,7 +38,7 @@ fn copies_of_nothing() {
         device.download(&y).unwrap().await_result_into(&mut []).unwrap();
         let (left, right) = y.split_at(0).unwrap();
         let y = left.join(right).unwrap().narrow(0..0).unwrap().widen();
-        assert!(down(&device, &y.share()).is_empty());
+        assert!(down(&device, y.share()).is_empty());
         let device = &device;
         assert!(down(device, &device.zeros::<u8>(0).unwrap()).is_empty());
         // An empty part of what is not.

@@ -113,7 +113,7 @@ fn a_part_is_said_alike_of_owners_of_shared_buffers_and_of_operands_by_any_range
         let any = windlass::AnyIn::from(&x).slice(..=1).unwrap().downcast::<f64>().unwrap();
         assert_eq!(down(&device, any), [0.0, 1.0]);
         let shared = x.narrow(1..).unwrap().share();
-        assert_eq!(down(&device, &shared.slice(..2).unwrap()), [1.0, 2.0]);
+        assert_eq!(down(&device, shared.slice(..2).unwrap()), [1.0, 2.0]);
         let whole = shared.try_unique().expect("a part that is dropped is no handle");
         assert_eq!(down(&device, &whole), numbers(8));
         for refused in [whole.slice(..9), whole.slice(..=8), whole.slice(9..), whole.slice(..=usize::MAX)] {

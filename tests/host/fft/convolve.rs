@@ -145,6 +145,7 @@ fn extents_that_do_not_go_together_are_refused() {
         let fft = device.fft();
         let zeros = |extents: &[usize]| device.zeros_tensor::<f32>(extents).unwrap();
         let plain = Convolve::new();
+        #[expect(clippy::type_complexity, reason = "a table")]
         let cases: [(Convolve, &[usize], &[usize], &[usize], &str); 11] = [
             (plain, &[4], &[3, 4], &[7], "x"),
             (plain, &[3, 0], &[2, 2], &[4, 1], "x"),

@@ -14,6 +14,7 @@ fn spec() -> FftSpec {
 #[test]
 fn extents_that_do_not_fit_are_named_on_both_sides_with_the_axis() {
     use Kind::{C2c, C2r, R2c};
+    #[expect(clippy::type_complexity, reason = "a table")]
     let cases: &[(Kind, FftSpec, &[usize], &[usize], &str, &str)] = &[
         (C2c, spec(), &[], &[], "x", "at least one axis"),
         (C2c, spec(), &[1; 9], &[1; 9], "x", "9 axes"),
@@ -91,7 +92,7 @@ fn layouts_that_no_transform_takes_are_refused() {
         // Halves of complex numbers.
         let halves = |of: &[usize]| device.zeros_tensor::<f16>(of).unwrap();
         says(&fft.fft(&halves(&[9]), &[]).map(drop).unwrap_err(), "x", "last axis of two");
-        says(&fft.fft(&halves(&[2, 2]).transpose(), &[]).map(drop).unwrap_err(), "x", "`contiguous`");
+        says(&fft.fft(halves(&[2, 2]).transpose(), &[]).map(drop).unwrap_err(), "x", "`contiguous`");
         says(&fft.fft(&halves(&[2]), &[]).map(drop).unwrap_err(), "x", "at least one axis");
         let wide = halves(&[4, 3]);
         says(&fft.fft(wide.slice((.., ..2)).unwrap(), &[]).map(drop).unwrap_err(), "x", "even distances");

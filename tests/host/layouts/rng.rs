@@ -9,7 +9,7 @@ const DENSE: &str = "is not row-major without gaps; `contiguous` makes a copy";
 /// The numbers that a draw gives on the CPU.
 fn drawn(count: usize) -> Vec<f64> {
     let device = Device::host().unwrap();
-    device.to_vec(&device.rng(3).uniform::<f64>([count]).unwrap()).unwrap()
+    device.to_vec(device.rng(3).uniform::<f64>([count]).unwrap()).unwrap()
 }
 
 pub(super) const CASES: &[Case] = &[

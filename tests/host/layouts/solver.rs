@@ -47,7 +47,11 @@ fn operands(device: &Device, laid: &[Laid]) -> [Tensor<f64>; 2] {
 fn both(
     device: &Device,
     laid: &[Laid],
-    solve: fn(&Device, Given<'_, f64>, Given<'_, f64>) -> Result<Tensor<f64>>,
+    #[expect(clippy::type_complexity, reason = "a call")] solve: fn(
+        &Device,
+        Given<'_, f64>,
+        Given<'_, f64>,
+    ) -> Result<Tensor<f64>>,
 ) -> Result<Vec<f64>> {
     let [a, b] = operands(device, laid);
     let copied = solve(device, (&a).into(), (&b).into())?;

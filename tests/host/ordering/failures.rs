@@ -68,7 +68,7 @@ fn a_failure_flows_to_whatever_reads_the_result_however_far() {
         };
         assert!(matches!(error, Error::Upstream { .. }));
         let x = back.expect("the buffer").0.share();
-        assert_upstream(device.download(&x.slice(1..2).unwrap()).unwrap().await_result());
+        assert_upstream(device.download(x.slice(1..2).unwrap()).unwrap().await_result());
         assert_eq!(down(&device, &up(&device, [3.0f64])), [3.0], "unrelated work goes on");
     }
 }

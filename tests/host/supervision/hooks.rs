@@ -34,7 +34,7 @@ fn data_is_back_before_anybody_sees_the_new_life() {
         }
     });
     device.wait_healthy(LONG).unwrap();
-    assert_eq!(down(&device, &watcher.join().unwrap()), [10.0, 20.0]);
+    assert_eq!(down(&device, watcher.join().unwrap()), [10.0, 20.0]);
     assert!(matches!(device.download(&old), Err(Error::GpuRefStale { .. })));
 }
 

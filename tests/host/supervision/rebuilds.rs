@@ -251,9 +251,9 @@ fn a_mirror_of_more_than_half_the_memory_is_put_back() {
     let data = vec![7u8; 600 << 10];
     let table = device.mirrored(data.clone()).unwrap();
     suffer_and_recover(&device);
-    assert!(down(&device, &table.get()) == data);
+    assert!(down(&device, table.get()) == data);
     device.rebuild(LONG).unwrap();
-    assert!(down(&device, &table.get()) == data);
+    assert!(down(&device, table.get()) == data);
     assert_eq!((table.get().len(), table.get().generation(), device.stats().bytes_used), (600 << 10, 2, 600 << 10));
     drop(table);
     assert_back_at(&device, (0, 0, 0));
@@ -267,7 +267,7 @@ fn a_mirror_that_finds_no_room_is_stale_and_says_so_in_its_own_length() {
     let kept = table.get(); // its bytes are held here
     assert!(matches!(device.rebuild(LONG), Err(Error::OutOfMemory { .. })));
     assert_eq!((table.get().len(), table.get().generation(), kept.len()), (600 << 10, 0, 600 << 10));
-    assert!(device.download(&table.get()).unwrap_err().is_poisoning());
+    assert!(device.download(table.get()).unwrap_err().is_poisoning());
     assert!(device.duplicate(&table.get()).is_err_and(|rejected| rejected.is_poisoning()));
 }
 

@@ -93,7 +93,7 @@ fn shapes_that_do_not_fit_are_named() {
         assert!(device.matmul(&a, &b).is_err());
         // A sum of nothing is zero, and nothing has no elements.
         let (a, b) = (count(&device, &[2, 0]), count(&device, &[0, 3]));
-        assert_eq!(device.to_vec(&device.matmul(&a, &b).unwrap()).unwrap(), [0.0; 6]);
+        assert_eq!(device.to_vec(device.matmul(&a, &b).unwrap()).unwrap(), [0.0; 6]);
         assert_eq!(device.matmul(count(&device, &[0, 2]).view(), &count(&device, &[2, 3])).unwrap().shape(), [0, 3]);
     }
 }

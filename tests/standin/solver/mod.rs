@@ -183,7 +183,7 @@ fn factors_and_solutions_are_enqueued_and_wait_for_nothing() {
     assert!(!x.is_ready() && !verdict.is_ready() && !other.is_ready() && driver.pending() > 0);
     driver.mode(Mode::Eager);
     driver.release();
-    let _ = verdict.await_result().unwrap();
+    verdict.await_result().unwrap();
     let want = by_lu(&Device::host().unwrap()).unwrap();
     assert_near(&down(&device, &x.await_result().unwrap()), &want, "what was split");
     other.await_result().unwrap();
