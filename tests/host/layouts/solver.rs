@@ -43,16 +43,11 @@ fn operands(device: &Device, laid: &[Laid]) -> [Tensor<f64>; 2] {
     [0, 1].map(|at| laid[at].tensor(device))
 }
 
+/// A call of A and B.
+type Solve = fn(&Device, Given<'_, f64>, Given<'_, f64>) -> Result<Tensor<f64>>;
+
 /// Factors of A by the first function, and a solution by the second: by value and by reference, and one must be the other.
-fn both(
-    device: &Device,
-    laid: &[Laid],
-    #[expect(clippy::type_complexity, reason = "a call")] solve: fn(
-        &Device,
-        Given<'_, f64>,
-        Given<'_, f64>,
-    ) -> Result<Tensor<f64>>,
-) -> Result<Vec<f64>> {
+fn both(device: &Device, laid: &[Laid], solve: Solve) -> Result<Vec<f64>> {
     let [a, b] = operands(device, laid);
     let copied = solve(device, (&a).into(), (&b).into())?;
     assert_eq!(copied.shape(), b.shape());
