@@ -17,7 +17,7 @@ pub(crate) mod sealed {
 /// use windlass::{Device, Readable};
 ///
 /// fn mean<'a>(device: &Device, x: impl Readable<'a, f64>) -> windlass::Result<f64> {
-///     let x = device.download(x)?.await_result()?;
+///     let x = device.to_vec(device.duplicate(x)?)?;
 ///     Ok(x.iter().sum::<f64>() / x.len() as f64)
 /// }
 /// let device = Device::host()?;

@@ -114,7 +114,8 @@ impl<T: Element> DeviceBuffer<T> {
     /// use windlass::{Device, tensor::Layout};
     /// let device = Device::host()?;
     /// let a = device.zeros::<f64>(12)?.with_layout(Layout::columns(3, 2).ld(4))?;
-    /// assert_eq!((a.shape(), a.into_buffer().len()), (&[3, 2][..], 12));
+    /// assert_eq!(a.shape(), [3, 2]);
+    /// assert_eq!(a.into_buffer().len(), 12);
     /// # Ok(()) }
     /// ```
     pub fn with_layout(self, layout: impl IntoLayout) -> Result<Tensor<T>, Rejected<Self>> {

@@ -16,11 +16,12 @@ use crate::libraries::operands;
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
 /// let device = windlass::Device::host()?;
-/// let x = device.upload([1.0f64, 2.0, 3.0, 4.0])?.into_output();
-/// let ones = device.upload([1.0, 10.0])?.into_output();
-/// let blas = device.blas();
-/// assert_eq!(blas.dot(x.strided(2, 2), &ones)?.await_result()?, 31.0); // elements 0 and 2
-/// assert_eq!(blas.dot(x.strided(2, -2), &ones)?.await_result()?, 13.0); // elements 2 and 0
+/// use windlass::blas::Gemv;
+/// let (blas, x, row) = (device.blas(), device.buffer([1.0f64, 2.0, 3.0, 4.0])?, device.buffer([1.0, 10.0])?);
+/// let y = blas.gemv(Gemv::new(1, 2), &row, x.strided(2, 2), device.uninit(1)?)?; // elements 0 and 2
+/// assert_eq!(device.to_vec(&y)?, [31.0]);
+/// let y = blas.gemv(Gemv::new(1, 2), &row, x.strided(2, -2), device.uninit(1)?)?; // elements 2 and 0
+/// assert_eq!(device.to_vec(&y)?, [13.0]);
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Copy)]
