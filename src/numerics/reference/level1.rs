@@ -27,7 +27,7 @@ pub fn axpy<T: Value, S: Value>(n: usize, alpha: S, x: &[T], incx: isize, y: &mu
 
 /// `x = round(alpha * x)`; `incx == 0` leaves x unchanged.
 pub fn scal<T: Value, S: Value>(n: usize, alpha: S, x: &mut [T], incx: isize) {
-    for i in 0..n {
+    for i in (0..n).take_while(|_| incx != 0) {
         if let Some(x) = x.get_mut(place(n, incx, i)) {
             *x = T::nearest(scaled(alpha, exact(*x)));
         }
@@ -51,7 +51,7 @@ fn products<T: Value>(n: usize, x: &[T], incx: isize, y: &[T], incy: isize, conj
 
 /// The Euclidean norm, rounded to `N`: NaN if x holds a NaN, else infinity if x holds one; zero for `incx == 0`.
 pub fn nrm2<T: Value, N: Value>(n: usize, x: &[T], incx: isize) -> N {
-    let parts = || (0..n).flat_map(|i| at(x, place(n, incx, i)).parts());
+    let parts = || (0..n).take_while(|_| incx != 0).flat_map(|i| at(x, place(n, incx, i)).parts());
     let real = |x: Double| N::nearest(Complex::new(x, Double::default()));
     if parts().any(f64::is_nan) {
         return real(f64::NAN.into());
@@ -70,7 +70,7 @@ pub fn nrm2<T: Value, N: Value>(n: usize, x: &[T], incx: isize) -> N {
 
 /// The sum of the magnitudes of the parts, rounded to `N`; zero for `incx == 0`.
 pub fn asum<T: Value, N: Value>(n: usize, x: &[T], incx: isize) -> N {
-    let parts = (0..n).flat_map(|i| at(x, place(n, incx, i)).parts());
+    let parts = (0..n).take_while(|_| incx != 0).flat_map(|i| at(x, place(n, incx, i)).parts());
     let sum = parts.fold(Double::default(), |sum, x| sum + x.abs().into());
     N::nearest(Complex::new(sum, Double::default()))
 }
@@ -84,7 +84,7 @@ pub fn extreme<T: Value>(n: usize, x: &[T], incx: isize, largest: bool) -> Optio
         sum.parts().into_iter().next().unwrap_or_default()
     };
     let better = |a: f64, b: f64| if largest { a > b } else { a < b };
-    (0..n).reduce(|best, i| if better(size(i), size(best)) { i } else { best })
+    (0..n).take_while(|_| incx != 0).reduce(|best, i| if better(size(i), size(best)) { i } else { best })
 }
 
 /// `x = round(c * x + s * y)`, `y = round(c * y - conj(s) * x)`; `c` is real.
