@@ -160,23 +160,27 @@ impl<'a> View<'a> {
         View { region, offset, len, size: 1, whole, overwritten: false, undefined: false, capture: false, sole: false }
     }
 
-    /// An operand of `len` elements of `size` bytes.
-    #[inline]
+    /// An operand of `len` elements of `size` bytes. (One struct, made in place: this runs for each operand of each dispatch.)
+    #[inline(always)]
     pub(super) fn of(region: &'a Arc<Region>, (offset, len): (usize, usize), size: usize) -> Self {
         // No overflow: a window lies inside the allocation, whose length in bytes was checked when it was made.
         let (offset, len) = (offset * size, len * size);
-        View { size, ..View::new(region, (offset, len), len == region.window.len()) }
+        let whole = len == region.window.end - region.window.start;
+        View { region, offset, len, size, whole, overwritten: false, undefined: false, capture: false, sole: false }
     }
 
     /// Offset and length in elements, and the bytes of one.
+    #[inline]
     pub(crate) fn elements(&self) -> (usize, usize, usize) {
         (self.offset / self.size, self.len / self.size, self.size)
     }
 
     /// An operand that is written, by a handle that was moved in for the lifetime of the view.
-    #[inline]
+    #[inline(always)]
     pub(super) fn owned(region: &'a Arc<Region>, window: (usize, usize), size: usize) -> Self {
-        View { sole: region.handles.is_unique(), ..View::of(region, window, size) }
+        let mut view = View::of(region, window, size);
+        view.sole = region.handles.is_unique();
+        view
     }
 
     /// The history of its region. A history that only the dispatch itself can reach is not locked: that saves two locked
