@@ -135,8 +135,10 @@ pub(super) fn head<T: Element>(x: Tensor<T>, axis: isize, n: usize) -> Result<Te
     Ok(x.with_layout(head)?)
 }
 
-/// A and B, to be overwritten, where their matrices lie, and what else was made.
+/// What was refused of two operands, with both as they were given.
 type BothRefused<'a, 'b, T> = (Error, Given<'a, T>, Given<'b, T>);
+
+/// A and B, to be overwritten, where their matrices lie, and what else was made.
 type BothTaken<T, M> = (Tensor<T>, Tensor<T>, (Matrix, Matrix, M));
 
 /// What was refused, or failed before the submission, with what was given.

@@ -4,8 +4,9 @@
 //! through [`Layout::admit`], which bounds the rank, the number of elements and the reachable offsets. So no later
 //! computation with them can overflow.
 //!
-//! `lines.rs` has matrices in the words of BLAS. `views.rs`, `slice.rs`, `reshape.rs` and `broadcast.rs` derive layouts; `nest.rs` prepares several of them for a loop;
-//! `operand.rs` compares one with an operand; `pairs.rs` has complex numbers as pairs of real ones; `model_tests.rs` compares all of that with a list of indices (`model.rs`).
+//! `lines.rs` has matrices in the words of BLAS, `pairs.rs` complex numbers as pairs of real ones. `views.rs`, `slice.rs`, `reshape.rs` and
+//! `broadcast.rs` derive layouts; `nest.rs` prepares several of them for a loop; `operand.rs` compares one with an operand;
+//! `model_tests.rs` compares all of that with a list of indices (`model.rs`).
 
 mod broadcast;
 mod lines;
