@@ -37,7 +37,7 @@ fn again<T: Element>(out: Tensor<T>, mut next: impl FnMut(Tensor<T>) -> Tensor<T
 /// A formula of one input.
 fn one<T: Element, R: Element>(device: &Device, x: &View<T>, f: impl FnOnce(Symbol<T>) -> Symbol<R>) -> Call {
     let (formula, device, x) = (Formula::new(f).unwrap(), device.clone(), x.clone());
-    let out = device.zeros_tensor::<R>(x.shape()).unwrap();
+    let out = device.zeros::<R>(x.shape()).unwrap();
     again(out, move |out| device.apply_into(&formula, &x, out).unwrap().await_result().unwrap())
 }
 
@@ -45,7 +45,7 @@ fn of_floats<T: Element>(rows: &mut Rows, device: &Device, x: &View<T>, text: &s
     let formula = Formula::new(|(a, b, c): (Symbol<T>, Symbol<T>, Symbol<T>)| a * b + c).unwrap();
     let copy = || device.contiguous(x).unwrap().await_result().unwrap().share();
     let (a, b, c, own) = (x.clone(), copy(), copy(), device.clone());
-    let out = device.zeros_tensor::<T>(x.shape()).unwrap();
+    let out = device.zeros::<T>(x.shape()).unwrap();
     let product = again(out, move |out| own.apply_into(&formula, (&a, &b, &c), out).unwrap().await_result().unwrap());
     rows.push((format!("a * b + c, {text}"), product));
     rows.push((format!("exp, {text}"), one(device, x, Symbol::exp)));
@@ -53,7 +53,7 @@ fn of_floats<T: Element>(rows: &mut Rows, device: &Device, x: &View<T>, text: &s
     rows.push((format!("sin, {text}"), one(device, x, Symbol::sin)));
     rows.push((format!("tanh, {text}"), one(device, x, Symbol::tanh)));
     let (view, own) = (x.transpose(), device.clone());
-    let out = device.zeros_tensor::<T>(view.shape()).unwrap();
+    let out = device.zeros::<T>(view.shape()).unwrap();
     let turn = again(out, move |out| own.assign(out, &view).unwrap().await_result().unwrap());
     rows.push((format!("transposed copy, {text}"), turn));
 }

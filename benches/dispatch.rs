@@ -30,7 +30,7 @@ use windlass::dnn::{Affine, Convolution, NormKind};
 use windlass::expressions::{Formula, Symbol};
 use windlass::nvrtc::{DevicePtr, LaunchConfig, Len, Plain, Read, Write};
 use windlass::reductions::All;
-use windlass::{Device, DeviceBuffer, Element, Image, Matmul, PendingDispatch, Tensor};
+use windlass::{Device, DeviceBuffer, Element, Matmul, PendingDispatch, Tensor, nvrtc::Image};
 
 /// The operations between two waits: few enough that no queue fills.
 const BATCH: usize = 64;
@@ -107,13 +107,13 @@ fn rows(device: &Device) -> Vec<Row<'_>> {
             .unwrap()
     });
 
-    let plain = chained(zeros::<f32>(device), |x| device.fill(x, 1.0).unwrap());
+    let plain = chained(zeros::<f32>(device), |x| device.fill(x, 1.0).unwrap().into());
     let mut kept = Some(zeros::<f32>(device));
     let waited: Box<dyn FnMut() -> u128> = Box::new(move || {
         let mut x = kept.take();
         let start = Instant::now();
         let wait = |x| device.fill(x, 1.0).unwrap().await_timeout(LIMIT).ok().unwrap().unwrap();
-        measured(|| x = Some((0..BATCH).fold(x.take().unwrap(), |x, _| wait(x))));
+        measured(|| x = Some((0..BATCH).fold(x.take().unwrap(), |x, _| wait(x).into_buffer())));
         kept = x;
         start.elapsed().as_nanos()
     });
@@ -123,11 +123,10 @@ fn rows(device: &Device) -> Vec<Row<'_>> {
         device.dispatch(EmptyOnThree, (one_read.as_in(), other_read.as_in()), (x,)).unwrap()
     });
     let (read, spare) = (zeros::<f32>(device), device);
-    let copy = chained(zeros::<f32>(device), move |x| spare.copy(&read, x).unwrap());
+    let copy = chained(zeros::<f32>(device), move |x| spare.copy(&read, x).unwrap().into());
 
-    let (a, b) = (zeros::<f32>(device), zeros::<f32>(device));
-    let matmul =
-        chained(zeros::<f32>(device), move |c| device.blas_lt().matmul(Matmul::new(1, 1, 1), &a, &b, c).unwrap());
+    let [a, b, c] = [(); 3].map(|()| device.zeros::<f32>([1, 1]).unwrap());
+    let matmul = chained(c, move |c| device.blas_lt().matmul(Matmul::new(), &a, &b, c).unwrap());
 
     let convolution = convolved(device);
     let formula = mapped(device);
@@ -158,14 +157,14 @@ fn rows(device: &Device) -> Vec<Row<'_>> {
 }
 
 fn zeros<T: Element>(device: &Device) -> DeviceBuffer<T> {
-    device.zeros(1).unwrap()
+    device.zeros(1).unwrap().into_buffer()
 }
 
 /// A kept formula of one tensor, written into another one.
 fn mapped(device: &Device) -> Box<dyn FnMut() -> u128> {
     let formula = Formula::new(|x: Symbol<f32>| x * 2.0 + 1.0).unwrap();
-    let (x, device) = (device.zeros_tensor::<f32>([256]).unwrap(), device.clone());
-    let mut kept = Some(device.zeros_tensor::<f32>([256]).unwrap());
+    let (x, device) = (device.zeros::<f32>([256]).unwrap(), device.clone());
+    let mut kept = Some(device.zeros::<f32>([256]).unwrap());
     // The kernel is there: a call that had to wait for it would be late, and all that follow it.
     device.prepare(&formula, &x).unwrap().await_result().unwrap();
     device.synchronize(LIMIT).unwrap();
@@ -179,7 +178,7 @@ fn mapped(device: &Device) -> Box<dyn FnMut() -> u128> {
 
 /// A convolution into a tensor, by a library that computes nothing.
 fn convolved(device: &Device) -> Box<dyn FnMut() -> u128> {
-    let (x, w) = (device.zeros_tensor::<f32>([1, 8, 8, 8]).unwrap(), device.zeros_tensor::<f32>([8, 8, 3, 3]).unwrap());
+    let (x, w) = (device.zeros::<f32>([1, 8, 8, 8]).unwrap(), device.zeros::<f32>([8, 8, 3, 3]).unwrap());
     let (conv, dnn) = (Convolution::new().padding(1), device.dnn());
     let mut kept = Some(dnn.convolve(&conv, &x, &w).unwrap().await_result().unwrap());
     Box::new(move || {
@@ -192,7 +191,7 @@ fn convolved(device: &Device) -> Box<dyn FnMut() -> u128> {
 
 /// Sums of one tensor, each into memory of its own.
 fn summed(device: &Device) -> Box<dyn FnMut() -> u128> {
-    let (x, device) = (device.zeros_tensor::<f32>([16, 16]).unwrap(), device.clone());
+    let (x, device) = (device.zeros::<f32>([16, 16]).unwrap(), device.clone());
     // The kernel is there: a call that had to wait for it would be late, and all that follow it.
     device.sum(&x, All).unwrap().await_result().unwrap();
     Box::new(move || {
@@ -206,7 +205,7 @@ fn summed(device: &Device) -> Box<dyn FnMut() -> u128> {
 
 /// Normalisations of one tensor, each into memory of its own.
 fn normalised(device: &Device) -> Box<dyn FnMut() -> u128> {
-    let (x, w) = (device.zeros_tensor::<f32>([16, 256]).unwrap(), device.zeros_tensor::<f32>([256]).unwrap());
+    let (x, w) = (device.zeros::<f32>([16, 256]).unwrap(), device.zeros::<f32>([256]).unwrap());
     let (device, dnn) = (device.clone(), device.dnn());
     let norm = move || dnn.norm(&x, NormKind::Layer(1), 1e-5, &Affine::weight(&w)).unwrap();
     // The kernel is there: a call that had to wait for it would be late, and all that follow it.
@@ -223,23 +222,23 @@ fn normalised(device: &Device) -> Box<dyn FnMut() -> u128> {
 /// Replays of a program of so many empty kernels on one buffer.
 fn replayed(device: &Device, steps: usize) -> Box<dyn FnMut() -> u128> {
     let recorded = device.record(|r| {
-        let x = r.operand::<f32>(1)?;
+        let x = r.operand::<f32>(1)?.into_buffer();
         (0..steps).try_fold(x, |x, _| Ok(r.dispatch(EmptyOn, (), (x,))?.into_output()))
     });
     let (program, _) = recorded.unwrap();
     program.capture_graphs();
     let mut kept = Some(zeros::<f32>(device));
     for _ in 0..3 {
-        kept = kept.map(|x| program.replay((), (x,)).unwrap().into_buffers().unwrap().0);
+        kept = kept.map(|x| program.replay((), (x,)).unwrap().into_operands().unwrap().0.into_buffer());
     }
     assert!(program.stats().graph_launches > 0, "no graph was made");
     Box::new(move || {
-        let next = |x: DeviceBuffer<f32>| program.replay((), (x,)).unwrap().into_buffers().unwrap().0;
+        let next = |x: DeviceBuffer<f32>| program.replay((), (x,)).unwrap().into_operands().unwrap().0;
         let mut x = kept.take();
         let start = Instant::now();
-        measured(|| x = Some((0..BATCH).fold(x.take().unwrap(), |x, _| next(x))));
+        measured(|| x = Some((0..BATCH).fold(x.take().unwrap(), |x, _| next(x).into_buffer())));
         let time = start.elapsed().as_nanos();
-        kept = Some(program.replay((), (x.unwrap(),)).unwrap().await_result().unwrap().buffers.0);
+        kept = Some(program.replay((), (x.unwrap(),)).unwrap().await_result().unwrap().operands.0.into_buffer());
         time
     })
 }
@@ -247,7 +246,7 @@ fn replayed(device: &Device, steps: usize) -> Box<dyn FnMut() -> u128> {
 /// Each call follows the one before it on the same buffers.
 fn chained<'d, T>(first: T, mut next: impl FnMut(T) -> PendingDispatch<T> + 'd) -> Box<dyn FnMut() -> u128 + 'd>
 where
-    T: windlass::Immediate + 'd,
+    T: windlass::op::Immediate + 'd,
 {
     // What only the first calls do, such as loading a kernel, is not counted.
     let mut kept = Some((0..4).fold(first, |x, _| next(x).into_output()));

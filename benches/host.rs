@@ -25,7 +25,11 @@ use random::Random;
 use std::hint::black_box;
 use std::time::Duration;
 use windlass::blas::GemmElement;
-use windlass::{Device, DeviceBuffer, Gemm, Op, Result, Slices, SlicesMut, Spans, await_all};
+use windlass::tensor::Layout;
+use windlass::{
+    Device, DeviceBuffer, Gemm, Result, await_all,
+    op::{Op, Slices, SlicesMut, Spans},
+};
 
 /// Adds 1 to the first element.
 struct AddOne;
@@ -51,7 +55,7 @@ impl Op for AddOne {
 fn trivial(criterion: &mut Criterion) {
     let device = Device::host().unwrap();
     let mut group = criterion.benchmark_group("trivial op");
-    let mut buffer = Some(device.zeros::<f32>(1).unwrap());
+    let mut buffer = Some(device.zeros::<f32>(1).unwrap().into_buffer());
     group.bench_function("round trip", |bencher| {
         bencher.iter(|| {
             let x = buffer.take().unwrap();
@@ -71,7 +75,7 @@ fn trivial(criterion: &mut Criterion) {
             BatchSize::SmallInput,
         );
     });
-    let mut buffers: Vec<_> = (0..CHAIN).map(|_| device.zeros::<f32>(1).unwrap()).collect();
+    let mut buffers: Vec<_> = (0..CHAIN).map(|_| device.zeros::<f32>(1).unwrap().into_buffer()).collect();
     group.bench_function("1000 unrelated, then a wait for each", |bencher| {
         bencher.iter(|| {
             let pendings: Vec<_> = buffers.drain(..).map(|x| device.dispatch(AddOne, (), (x,)).unwrap()).collect();
@@ -102,9 +106,10 @@ where
     let (a, b) = (matrix(), matrix());
     let mut direct = vec![T::default(); n * n];
     let threads = if n < 128 { gemm::Parallelism::None } else { gemm::Parallelism::Rayon(0) };
-    let upload = |data: &[T]| device.upload(data).unwrap().await_result().unwrap();
+    let square = Layout::columns(n, n);
+    let upload = |data: &[T]| device.buffer(data).unwrap().with_layout(square).unwrap();
     let (ours_a, ours_b) = (upload(&a), upload(&b));
-    let mut ours = Some(device.zeros::<T>(n * n).unwrap());
+    let mut ours = Some(device.zeros::<T>(n * n).unwrap().with_layout(square).unwrap());
 
     let mut group = criterion.benchmark_group(format!("gemm {n}^3 {text}"));
     group.throughput(Throughput::Elements(2 * (n as u64).pow(3)));
@@ -114,7 +119,7 @@ where
     group.bench_function("dispatch", |bencher| {
         bencher.iter(|| {
             let c = ours.take().unwrap();
-            ours = Some(device.blas().gemm(Gemm::new(n, n, n), &ours_a, &ours_b, c).unwrap().await_result().unwrap());
+            ours = Some(device.blas().gemm(Gemm::new(), &ours_a, &ours_b, c).unwrap().await_result().unwrap());
         });
     });
     group.bench_function("crate gemm", |bencher| {
@@ -131,8 +136,8 @@ where
     // Either may have been left out by the command line.
     if direct.iter().any(|c| *c != T::default()) {
         let blas = device.blas();
-        let c = blas.gemm(Gemm::new(n, n, n), &ours_a, &ours_b, ours.unwrap()).unwrap().await_result().unwrap();
-        let c = device.download(&c).unwrap().await_result().unwrap();
+        let c = blas.gemm(Gemm::new(), &ours_a, &ours_b, ours.unwrap()).unwrap().await_result().unwrap();
+        let c = device.to_vec(c.buffer()).unwrap();
         // The same kernels, cut up over the threads in another way.
         let close = |(a, b): (&T, &T)| ((*a).into() - (*b).into()).abs() < 1e-3;
         assert!(c.iter().zip(&direct).take(n).all(close), "the dispatch and crate gemm differ");

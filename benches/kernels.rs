@@ -9,7 +9,7 @@
 //! ```
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a benchmark")]
 
-use windlass::FindingKind;
+use windlass::error::FindingKind;
 use windlass::ptx::{Area, Checks, Fault, PtxModule, Shape};
 
 /// A launch: buffers (floats, and whether they are written), values behind their addresses, grid and block.

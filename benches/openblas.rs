@@ -23,7 +23,8 @@ mod random;
 use openblas::{OpenBlas, Squares};
 use random::Random;
 use std::time::{Duration, Instant};
-use windlass::blas::{BlasElement, GemmElement, Gemv, LuBatch, Triangular};
+use windlass::blas::{BlasElement, GemmElement, Gemv, Triangular};
+use windlass::tensor::Layout;
 use windlass::{Device, DeviceBuffer, Gemm, HostPool, Side, Transpose, Uplo};
 
 /// Bursts of each side, how long one is at least, and the pause between two.
@@ -58,48 +59,51 @@ fn each<T: BlasElement>(bench: &Bench, text: &str, of: fn(f64) -> T) {
         let data = matrix(n, 1, of);
         let (a, b) = (bench.upload(&data), bench.upload(&data));
         let mut theirs = data.clone();
+        let square = Layout::columns(n, n);
+        let (a, b) = (a.view(square).unwrap(), b.view(square).unwrap());
         bench.row(
             &format!("gemm {n} {text}"),
             bench.upload(&data),
-            |c| blas.gemm(Gemm::new(n, n, n), &a, &b, c).unwrap().await_result().unwrap(),
+            |c| {
+                let c = c.with_layout(square).unwrap();
+                blas.gemm(Gemm::new(), &a, &b, c).unwrap().await_result().unwrap().into_buffer()
+            },
             || library.call("gemm", one, &mut Squares { n, a: &data, b: &data, c: &mut theirs }),
         );
     }
     for n in [256, 1024, 4096] {
         let data = matrix(n, 1, of);
         let (a, x, mut theirs) = (bench.upload(&data), bench.upload(&data[..n]), data[..n].to_vec());
+        let a = a.view(Layout::columns(n, n)).unwrap();
         for (op, name) in [(Transpose::No, "gemv"), (Transpose::Yes, "gemv, transposed,")] {
+            let a = if op == Transpose::No { a.view() } else { a.transpose() };
             bench.row(
                 &format!("{name} {n} {text}"),
                 bench.upload(&data[..n]),
-                |y| blas.gemv(Gemv::new(n, n).trans(op), &a, &x, y).unwrap().await_result().unwrap(),
+                |y| blas.gemv(Gemv::new(), &a, &x, y).unwrap().await_result().unwrap().into_buffer(),
                 || library.gemv(op == Transpose::Yes, one, &data, &data[..n], &mut theirs),
             );
         }
     }
     let n = 1024;
     let data = matrix(n, 1, of);
-    let (a, mut theirs) = (bench.upload(&data), data.clone());
-    let solve = Triangular::new(Side::Left, Uplo::Lower, n, n);
+    let (square, mut theirs) = (|| bench.upload(&data).with_layout(Layout::columns(n, n)).unwrap(), data.clone());
+    let a = square();
     bench.row(
         &format!("trsm {n} {text}"),
-        bench.upload(&data),
-        |b| blas.trsm(solve, &a, b).unwrap().await_result().unwrap(),
+        square(),
+        |b| blas.trsm(Triangular::new(Side::Left, Uplo::Lower), &a, b).unwrap().await_result().unwrap(),
         || library.call("trsm", one, &mut Squares { n, a: &data, b: &data, c: &mut theirs }),
     );
     for (n, count) in [(16, 4096), (64, 512), (256, 32)] {
         let data = matrix(n, count, of);
         let (mut theirs, mut theirs_at) = (data.clone(), vec![0; n]);
-        let pivots = bench.device.zeros::<i32>(n * count).unwrap();
+        let pivots = bench.device.zeros::<i32>([count, n]).unwrap();
+        let a = bench.upload(&data).with_layout(Layout::columns(n, n).batch(count, n * n)).unwrap();
         bench.row(
             &format!("lu of {count} x {n} {text}"),
-            (bench.upload(&data), pivots, bench.device.zeros::<i32>(count).unwrap()),
-            |(a, pivots, info)| {
-                blas.getrf_strided_batched(LuBatch::new(n).batch(count), a, pivots, info)
-                    .unwrap()
-                    .await_result()
-                    .unwrap()
-            },
+            (a, pivots, bench.device.zeros::<i32>([count]).unwrap()),
+            |(a, pivots, info)| blas.getrf(a, pivots, info).unwrap().await_result().unwrap(),
             || theirs.chunks_mut(n * n).for_each(|a| library.getrf(n, a, &mut theirs_at)),
         );
     }

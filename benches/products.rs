@@ -19,7 +19,9 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
 use std::time::{Duration, Instant};
-use windlass::{Device, DeviceBuffer, Element, Gemm, Matmul, Wait, bf16, f16};
+use windlass::blas::GemmElement;
+use windlass::tensor::Layout;
+use windlass::{Device, DeviceBuffer, Element, Gemm, Matmul, PendingDispatch, Wait, bf16, f16};
 
 /// Two matrices, and one that products go to.
 struct Square<T: Element> {
@@ -39,14 +41,14 @@ impl<T: Element> Square<T> {
             };
             device.upload((0..n * n).map(|_| next()).collect::<Vec<_>>()).unwrap().await_result().unwrap()
         };
-        Square { n, a: matrix(), b: matrix(), c: Some(device.zeros(n * n).unwrap()) }
+        Square { n, a: matrix(), b: matrix(), c: Some(device.zeros(n * n).unwrap().into_buffer()) }
     }
 
     /// Microseconds of one.
     fn burst(
         &mut self,
         count: usize,
-        next: impl Fn(&Self, DeviceBuffer<T>) -> windlass::PendingDispatch<DeviceBuffer<T>>,
+        next: impl Fn(&Self, DeviceBuffer<T>) -> PendingDispatch<DeviceBuffer<T>>,
     ) -> f64 {
         let mut c = self.c.take().unwrap();
         let start = Instant::now();
@@ -56,6 +58,16 @@ impl<T: Element> Square<T> {
         self.c = Some(next(self, c).await_result().unwrap());
         start.elapsed().as_secs_f64() * 1e6 / count as f64
     }
+}
+
+fn product<T: GemmElement<Out = T>>(
+    device: &Device,
+    s: &Square<T>,
+    c: DeviceBuffer<T>,
+) -> PendingDispatch<DeviceBuffer<T>> {
+    let square = Layout::columns(s.n, s.n);
+    let (a, b, c) = (s.a.view(square).unwrap(), s.b.view(square).unwrap(), c.with_layout(square).unwrap());
+    device.blas().gemm(Gemm::new(), a, b, c).unwrap().into()
 }
 
 macro_rules! bursts { ($device:expr, $kept:expr, $words:expr, $($t:ident $of:expr),*) => {
@@ -68,8 +80,12 @@ macro_rules! bursts { ($device:expr, $kept:expr, $words:expr, $($t:ident $of:exp
             });
             let square = slot.downcast_mut::<Square<$t>>().unwrap();
             match *front {
-                "blas" => square.burst(count, |s, c| device.blas().gemm(Gemm::new(s.n, s.n, s.n), &s.a, &s.b, c).unwrap()),
-                "lt" => square.burst(count, |s, c| device.blas_lt().matmul(Matmul::new(s.n, s.n, s.n), &s.a, &s.b, c).unwrap()),
+                "blas" => square.burst(count, |s, c| product(device, s, c)),
+                "lt" => square.burst(count, |s, c| {
+                    let lines = Layout::rows(s.n, s.n);
+                    let (a, b, c) = (s.a.view(lines).unwrap(), s.b.view(lines).unwrap(), c.with_layout(lines).unwrap());
+                    device.blas_lt().matmul(Matmul::new(), a, b, c).unwrap().into()
+                }),
                 other => panic!("no front {other}"),
             }
         })*
@@ -96,7 +112,7 @@ impl Peers {
     fn time(&mut self, what: &str, count: usize) -> f64 {
         let device = self.device.clone();
         let mut small = self.small.take().unwrap();
-        let product = |s: &Square<f32>, c| device.blas().gemm(Gemm::new(64, 64, 64), &s.a, &s.b, c).unwrap();
+        let product = |s: &Square<f32>, c| product(&device, s, c);
         let mut c = small.c.take().unwrap();
         let start = Instant::now();
         for _ in 0..count {

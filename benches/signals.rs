@@ -129,7 +129,7 @@ impl Bench {
     ) -> (Tensor<T>, Tensor<U>) {
         let mut random = Random(1);
         let x: Vec<T> = (0..from.iter().product()).map(|_| of(random.unit() - 0.5)).collect();
-        (self.device.tensor(from, x).unwrap(), self.device.zeros_tensor(to).unwrap())
+        (self.device.tensor(from, x).unwrap(), self.device.zeros(to).unwrap())
     }
 
     /// Cosine transforms, and a convolution.
@@ -174,7 +174,7 @@ impl Bench {
             return;
         }
         let mut rng = self.device.rng_of(Stream::new(generator, 42));
-        let mut out = Some(self.device.zeros_tensor::<T>([1 << 24]).unwrap());
+        let mut out = Some(self.device.zeros::<T>([1 << 24]).unwrap());
         match rng.fill(of, out.take().unwrap()).map_err(|rejected| rejected.error).and_then(|x| Ok(x.await_result()?)) {
             Ok(x) => out = Some(x),
             Err(error) => return println!("{label:<36} {error}"),

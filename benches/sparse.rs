@@ -104,18 +104,18 @@ fn all<T: SolveElement + SparseElement<Scalar = T>>(
     let x = device.upload(dense(rows)).unwrap().into_output();
     let matrix = (size_of::<T>() + 4) * values.len() + 4 * rows;
     let moved = matrix + 2 * size_of::<T>() * rows;
-    let mut y = Some(device.zeros_tensor::<T>([rows]).unwrap());
+    let mut y = Some(device.zeros::<T>([rows]).unwrap());
     bench.row(&format!("spmv {name}"), moved, || {
         y = Some(sparse.spmv(Spmv::new(), &csr, &x, y.take().unwrap()).unwrap().await_result().unwrap());
     });
-    let mut y = Some(device.zeros_tensor::<T>([rows]).unwrap());
+    let mut y = Some(device.zeros::<T>([rows]).unwrap());
     bench.row(&format!("spmv transposed {name}"), moved, || {
         let spec = Spmv::new().trans(Transpose::Yes);
         y = Some(sparse.spmv(spec, &csr, &x, y.take().unwrap()).unwrap().await_result().unwrap());
     });
     for n in [8usize, 64] {
         let b = device.tensor([rows, n], dense(rows * n)).unwrap();
-        let mut c = Some(device.zeros_tensor::<T>([rows, n]).unwrap());
+        let mut c = Some(device.zeros::<T>([rows, n]).unwrap());
         bench.row(&format!("spmm {n} {name}"), matrix + 2 * size_of::<T>() * n * rows, || {
             c = Some(sparse.spmm(Spmm::new(), &csr, &b, c.take().unwrap()).unwrap().await_result().unwrap());
         });
@@ -128,7 +128,7 @@ fn all<T: SolveElement + SparseElement<Scalar = T>>(
             drop(product);
         });
         let lower = sparse.triangular(&csr, Uplo::Lower, Diag::NonUnit, Transpose::No).unwrap();
-        let mut y = Some(device.zeros_tensor::<T>([rows]).unwrap());
+        let mut y = Some(device.zeros::<T>([rows]).unwrap());
         bench.row(&format!("spsv {name}"), matrix / 2, || {
             y = Some(sparse.spsv(&lower, of(1.0), &x, y.take().unwrap()).unwrap().await_result().unwrap());
         });

@@ -83,13 +83,12 @@ fn recovery(device: &Device) -> Duration {
 /// by a GPU.
 fn waits(device: &Device, n: usize, rounds: usize) -> (Duration, f64, Option<f64>) {
     const LEARNING: usize = 40;
-    let x = device.uninit::<f32>(n * n).unwrap();
-    let x = device.fill(x, 1.0).unwrap().await_result().unwrap();
+    let x = device.full([n, n], 1.0f32).unwrap();
     let worker = device.worker_pid().filter(|_| device.kind() == DeviceKind::Cuda);
-    let mut c = Some(device.zeros::<f32>(n * n).unwrap());
+    let mut c = Some(device.zeros::<f32>([n, n]).unwrap());
     let mut samples = Vec::new();
     for round in 0..LEARNING + rounds {
-        let pending = device.blas().gemm(Gemm::new(n, n, n), &x, &x, c.take().unwrap()).unwrap();
+        let pending = device.blas().gemm(Gemm::new(), &x, &x, c.take().unwrap()).unwrap();
         let (start, here) = (Instant::now(), processor_time(None));
         let there = worker.map(|pid| processor_time(Some(pid)));
         c = Some(pending.await_result().unwrap());

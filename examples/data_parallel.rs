@@ -39,13 +39,13 @@ struct Parameter([Tensor<f32>; 3]);
 impl Parameter {
     fn new(device: &Device, extents: [usize; 2], scale: f32) -> Result<Self> {
         let values: Vec<f32> = noise(extents[0] as u64, extents[0] * extents[1]).map(|x| x * scale).collect();
-        let zeros = || device.zeros_tensor(extents);
+        let zeros = || device.zeros(extents);
         Ok(Parameter([device.tensor(extents, values)?, zeros()?, zeros()?]))
     }
 
     fn learn(&mut self, device: &Device, gradient: &Tensor<f32>, step: u32) -> Result<()> {
         let rate = 0.02 * (1.0 - 0.999f32.powi(step as i32)).sqrt() / (1.0 - 0.9f32.powi(step as i32));
-        let empty = || device.zeros_tensor([0, 0]);
+        let empty = || device.zeros([0, 0]);
         let [value, mean, square] = std::mem::replace(&mut self.0, [empty()?, empty()?, empty()?]);
         let adam = device.update((value, mean, square), gradient, |(value, mean, square), gradient| {
             let mean = 0.9 * mean + 0.1 * gradient;
@@ -134,7 +134,7 @@ impl Training {
         self.step = self.device.item(&step)?;
         for Parameter(state) in &mut self.net {
             for tensor in state {
-                let old = std::mem::replace(tensor, self.device.zeros_tensor([0, 0])?);
+                let old = std::mem::replace(tensor, self.device.zeros([0, 0])?);
                 *tensor = self.comm.broadcast_in_place(0, [old])?.await_result()?.remove(0);
             }
         }

@@ -13,13 +13,13 @@ fn main() -> Result<()> {
     windlass::worker::init(); // for WINDLASS_DEVICE=cuda:isolated
     let device = Device::from_env()?;
     let twice_moved = (0..SIZE * SIZE).map(|at| if at % SIZE == (at / SIZE + 1) % SIZE { 2.0 } else { 0.0 });
-    let twice_moved = device.upload(twice_moved.collect::<Vec<f32>>())?.share();
+    let twice_moved = device.tensor([SIZE, SIZE], twice_moved.collect::<Vec<f32>>())?.share();
     let begun = Instant::now();
     let products = device
         .par_pipeline((0..ITEMS).into_par_iter().with_min_len(100), 16, |device, item| {
-            let a = device.upload(matrix(item))?;
-            let c = device.uninit(SIZE * SIZE)?;
-            let c = device.blas().gemm(Gemm::new(SIZE, SIZE, SIZE), &a, &twice_moved, c)?;
+            let a = device.tensor([SIZE, SIZE], matrix(item))?;
+            let c = device.uninit([SIZE, SIZE])?;
+            let c = device.blas().gemm(Gemm::new(), &twice_moved, &a, c)?;
             device.download(&c) // `a` and `c` are dropped here: their memory goes back when the device is done
         })
         .on_progress(|progress| {
@@ -31,7 +31,7 @@ fn main() -> Result<()> {
     println!("\n{:.0} products a second on {}", ITEMS as f64 / begun.elapsed().as_secs_f64(), device.name());
     for (item, product) in products.iter().enumerate() {
         let mut expected: Vec<f32> = matrix(item).iter().map(|x| 2.0 * x).collect();
-        expected.rotate_left(SIZE); // column j of the product is twice column j + 1 of the item
+        expected.rotate_left(SIZE); // row i of the product is twice row i + 1 of the item
         assert!(*product == expected, "the product of item {item} is wrong");
     }
     Ok(())

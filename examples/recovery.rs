@@ -13,7 +13,7 @@
 use std::error::Error;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use windlass::{Device, DeviceBuffer, DeviceBuilder, DeviceKind, GpuRef, Phase};
+use windlass::{Device, DeviceBuffer, DeviceBuilder, DeviceKind, GpuRef, health::Phase};
 
 const LEN: usize = 1 << 12;
 const ROUNDS: usize = 60;

@@ -11,7 +11,10 @@ use std::error::Error;
 use std::time::Instant;
 use windlass::blas::Gemv;
 use windlass::timeline::Timeline;
-use windlass::{Device, DeviceBuffer, Enqueue, In, Op, Rejected, Result, Slices, SlicesMut, Spans};
+use windlass::{
+    Device, DeviceBuffer, Rejected, Result, Tensor, TensorRef,
+    op::{Enqueue, Op, Slices, SlicesMut, Spans},
+};
 
 /// Unknowns.
 const N: usize = 192;
@@ -45,7 +48,7 @@ impl Op for Ratio {
     }
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
-        static KERNEL: windlass::Ptx = windlass::Ptx::new(
+        static KERNEL: windlass::op::Ptx = windlass::op::Ptx::new(
             ".version 7.0\n.target sm_70\n.address_size 64\n\
              .visible .entry ratio(.param .u64 q, .param .u64 m, .param .u64 a, .param .u64 b) {\n\
              .reg .u64 %q, %m, %a, %b;\n.reg .f64 %x, %y;\n\
@@ -56,7 +59,7 @@ impl Op for Ratio {
              st.global.f64 [%q], %x;\nneg.f64 %x, %x;\nst.global.f64 [%m], %x;\nret;\n}\n",
         );
         let ((a, b), (q, minus)) = (*queue.reads(), *queue.writes());
-        let dims = windlass::LaunchDims { grid: (1, 1, 1), block: (1, 1, 1), shared: 0 };
+        let dims = windlass::op::LaunchDims { grid: (1, 1, 1), block: (1, 1, 1), shared: 0 };
         // SAFETY: the kernel's four addresses, of one number each (checked); it reads the last two and writes the first.
         unsafe { queue.launch(&KERNEL, c"ratio", dims, &[q.into(), minus.into(), a.into(), b.into()]) }
     }
@@ -70,49 +73,49 @@ impl Op for Ratio {
 }
 
 /// The solution so far, what is left of the right side, the direction, and the square of the length of what is left.
-type State = (DeviceBuffer<f64>, DeviceBuffer<f64>, DeviceBuffer<f64>, DeviceBuffer<f64>);
+type State = (Tensor<f64>, Tensor<f64>, Tensor<f64>, Tensor<f64>);
 
 /// One step on a device, or on a recorder, which is one.
-fn step(device: &Device, a: In<'_, f64>, (x, r, p, rr): State) -> Result<State> {
+fn step(device: &Device, a: &TensorRef<'_, f64>, (x, r, p, rr): State) -> Result<State> {
     let blas = device.blas();
-    let q = blas.gemv(Gemv::new(N, N), a, &p, device.uninit(N)?)?;
+    let q = blas.gemv(Gemv::new(), a, &p, device.uninit(N)?)?;
     let pq = blas.dot_into(&p, &q, device.uninit(1)?)?;
-    let ratio = |a: &DeviceBuffer<f64>, b: &DeviceBuffer<f64>| -> Result<_> {
-        let room = (device.uninit(1)?, device.uninit(1)?);
-        Ok(device.dispatch(Ratio, (a.as_in(), b.as_in()), room)?.each())
+    let ratio = |a: &Tensor<f64>, b: &Tensor<f64>| -> Result<_> {
+        let room = (device.uninit(1)?.into_buffer(), device.uninit(1)?.into_buffer());
+        Ok(device.dispatch(Ratio, (a.buffer().as_in(), b.buffer().as_in()), room)?.each())
     };
-    let (alpha, minus) = ratio(&rr, pq.buffer())?;
+    let (alpha, minus) = ratio(&rr, &pq)?;
     let x = blas.axpy(&alpha, &p, x)?;
     let r = blas.axpy(&minus, &q, r)?;
     let next = blas.dot_into(&r, &r, device.uninit(1)?)?;
-    let (beta, _) = ratio(next.buffer(), &rr)?;
+    let (beta, _) = ratio(&next, &rr)?;
     let p = blas.scal(&beta, p)?;
     let p = blas.axpy(1.0, &r, p)?;
-    Ok((x.into(), r.into(), p.into(), device.copy(next.buffer(), rr)?.into()))
+    Ok((x.into(), r.into(), p.into(), device.copy(&next, rr)?.into()))
 }
 
 /// Where a solution begins, for a right side of ones.
 fn begin(device: &Device) -> Result<State> {
-    let ones = || device.buffer(vec![1.0; N]);
-    Ok((device.zeros(N)?, ones()?, ones()?, device.buffer(vec![N as f64])?))
+    let ones = || device.full(N, 1.0);
+    Ok((device.zeros(N)?, ones()?, ones()?, device.full(1, N as f64)?))
 }
 
 /// One step each way on a device that is recorded.
 fn trace_both(path: &str) -> std::result::Result<(), Box<dyn Error>> {
     let recorder = Timeline::new();
     let device = Device::builder().from_env()?.timeline(&recorder).open()?;
-    let a = device.buffer(vec![0.5; N * N])?;
+    let a = device.full([N, N], 0.5)?;
     let (program, ()) = device.record(|r| {
-        let a = r.input(N * N)?;
+        let a = r.input([N, N])?;
         let state = (r.operand(N)?, r.operand(N)?, r.operand(N)?, r.operand(1)?);
-        step(r, a.as_in(), state).map(drop)
+        step(r, &a, state).map(drop)
     })?;
     let mut state = begin(&device)?;
     for _ in 0..3 {
         recorder.mark("operation by operation");
-        state = step(&device, a.as_in(), state)?;
+        state = step(&device, &a.view(), state)?;
         recorder.mark("replayed");
-        state = program.replay((&a,), state).map_err(Rejected::into_error)?.into_buffers()?;
+        state = program.replay((&a,), state).map_err(Rejected::into_error)?.into_operands()?;
     }
     drop(device.to_vec(&state.0)?);
     Ok(recorder.save(path)?)
@@ -124,24 +127,24 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     println!("device    {} ({})", device.name(), device.info().name);
     // Symmetric and diagonally dominant.
     let entry = |i: usize, j: usize| if i == j { 4.0 } else { -1.0 / (1.0 + i.abs_diff(j) as f64).powi(2) };
-    let a = device.upload((0..N * N).map(|at| entry(at % N, at / N)).collect::<Vec<_>>())?;
+    let a = device.tensor([N, N], (0..N * N).map(|at| entry(at % N, at / N)).collect::<Vec<_>>())?;
 
     let (program, ()) = device.record(|r| {
-        let a = r.input(N * N)?;
+        let a = r.input([N, N])?;
         let state = (r.operand(N)?, r.operand(N)?, r.operand(N)?, r.operand(1)?);
-        step(r, a.as_in(), state).map(drop)
+        step(r, &a, state).map(drop)
     })?;
     println!("program   {:?}", program.stats());
 
     let eager = |mut state: State| -> Result<State> {
         for _ in 0..STEPS {
-            state = step(&device, a.as_in(), state)?;
+            state = step(&device, &a.view(), state)?;
         }
         Ok(state)
     };
     let recorded = |mut state: State| -> Result<State> {
         for _ in 0..STEPS {
-            state = program.replay((&a,), state)?.into_buffers()?;
+            state = program.replay((&a,), state)?.into_operands()?;
         }
         Ok(state)
     };

@@ -27,7 +27,7 @@ struct Parameter {
 
 impl Parameter {
     fn new(device: &Device, value: Tensor<f32>) -> Result<Self> {
-        let [mean, square] = [device.zeros_tensor(value.shape())?, device.zeros_tensor(value.shape())?];
+        let [mean, square] = [device.zeros(value.shape())?, device.zeros(value.shape())?];
         Ok(Parameter { value, mean, square })
     }
 
@@ -72,25 +72,25 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let points = device.concat([&x, &y], 1)?;
 
     let mut w1 = Parameter::weights(&device, &mut rng, 2, HIDDEN)?;
-    let mut b1 = Parameter::new(&device, device.zeros_tensor([HIDDEN])?)?;
+    let mut b1 = Parameter::new(&device, device.zeros([HIDDEN])?)?;
     let mut w2 = Parameter::weights(&device, &mut rng, HIDDEN, ARMS)?;
-    let mut b2 = Parameter::new(&device, device.zeros_tensor([ARMS])?)?;
+    let mut b2 = Parameter::new(&device, device.zeros([ARMS])?)?;
     let mut right = 0.0;
     for step in 1..=STEPS {
         // Forward, to the logarithms of the probabilities.
-        let sums = blas.product(&points, &w1.value)?;
+        let sums = device.matmul(&points, &w1.value)?;
         let hidden = device.map((&sums, &b1.value), |(x, b)| (x + b).max(0.0))?;
-        let sums = blas.product(&hidden, &w2.value)?;
+        let sums = device.matmul(&hidden, &w2.value)?;
         let scores = device.map((&sums, &b2.value), |(x, b)| x + b)?;
         let logs = device.log_softmax(&scores, -1)?;
 
         // Backward, from the gradient of the mean cross entropy with respect to the scores.
         let g2 = device.map((&logs, &targets), |(log, target)| (log.exp() - target) / POINTS as f32)?;
-        let back = blas.product(&g2, w2.value.transpose())?;
+        let back = device.matmul(&g2, w2.value.transpose())?;
         let g1 = device.map((&back, &hidden), |(g, h)| h.gt(0.0).select(g, 0.0))?;
-        w2 = w2.learn(&device, blas.product(hidden.transpose(), &g2)?, step)?;
+        w2 = w2.learn(&device, device.matmul(hidden.transpose(), &g2)?, step)?;
         b2 = b2.learn(&device, device.sum(&g2, 0)?, step)?;
-        w1 = w1.learn(&device, blas.product(points.transpose(), &g1)?, step)?;
+        w1 = w1.learn(&device, device.matmul(points.transpose(), &g1)?, step)?;
         b1 = b1.learn(&device, device.sum(&g1, 0)?, step)?;
 
         if step % (STEPS / 5) == 0 {

@@ -11,7 +11,8 @@
 
 use std::time::{Duration, Instant};
 use windlass::nvrtc::{DevicePtr, LaunchConfig};
-use windlass::{Device, Error, Gemm, Image, Kernel, Mirrored, Result};
+use windlass::tensor::Layout;
+use windlass::{Device, Error, Kernel, Mirrored, Result, nvrtc::Image};
 
 /// Writes where nothing is.
 const STRAY: &str = "\
@@ -38,7 +39,7 @@ const ROUNDS: usize = 200;
 /// One round: `x = A x`, its length, and `x` scaled to length 1.
 fn round(device: &Device, a: &Mirrored<f64>, x: &[f64], faulty: Option<&Kernel>) -> Result<(f64, Vec<f64>)> {
     let x = device.buffer(x)?;
-    let y = device.blas().gemm(Gemm::new(N, 1, N), &a.get(), &x, device.uninit(N)?)?;
+    let y = device.matmul(a.get().view(Layout::rows(N, N))?, &x)?;
     if let Some(stray) = faulty {
         // SAFETY: none: it faults. It runs in a process that is there to be lost.
         drop(unsafe { stray.launch(LaunchConfig::new(1, 1), (DevicePtr(8),)) }?.await_result()?);

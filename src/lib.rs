@@ -8,10 +8,10 @@
 //! use windlass::{Device, Gemm};
 //!
 //! let device = Device::best()?;                          // the first healthy GPU, else the CPU
-//! let a = device.buffer(vec![1.0f64; 6])?;               // 2 x 3, column-major
-//! let b = device.buffer(vec![2.0f64; 12])?;              // 3 x 4
-//! let c = device.zeros::<f64>(8)?;                       // 2 x 4
-//! let pending = device.blas().gemm(Gemm::new(2, 4, 3), &a, &b, c)?; // in flight
+//! let a = device.tensor([2, 3], [1.0f64; 6])?;
+//! let b = device.tensor([3, 4], [2.0f64; 12])?;
+//! let c = device.uninit([2, 4])?;
+//! let pending = device.blas().gemm(Gemm::new(), &a, &b, c)?; // in flight
 //! let c = pending.await_result()?;
 //! assert_eq!(device.to_vec(&c)?, [6.0; 8]);
 //! # Ok(()) }
@@ -98,6 +98,7 @@ pub mod guide;
 mod libraries;
 #[cfg(feature = "host")]
 mod numerics;
+pub mod op;
 mod system;
 
 pub use crate::engines::loader;
@@ -138,59 +139,43 @@ pub use crate::libraries::sparse;
 #[cfg(feature = "tensor")]
 pub use crate::libraries::tensor_ops;
 
-pub use crate::core::buffer::{
-    AnyBuffer, AnyBuffers, AnyIn, AnyIns, AnySlice, AnySliceMut, AnySpan, DeviceBuffer, Dyn, Elems, GpuRef, In, List,
-    Operand, Readable, ReadableAny, Shareable, Span, TypedOutput,
-};
+pub use crate::core::buffer::{DeviceBuffer, GpuRef, In};
 #[doc(hidden)]
 pub use crate::core::clock;
 pub use crate::core::device_info::{DeviceInfo, DeviceKind, MemoryInfo, PoolInfo};
-pub use crate::core::dispatch::{
-    Answer, PendingDispatch, PendingHost, Timed, Wait, await_all, await_any, await_any_timeout,
-};
+pub use crate::core::dispatch::{PendingDispatch, PendingHost, Wait, await_all, await_any, await_any_timeout};
 pub use crate::core::element::{DType, Element};
-pub use crate::core::error::{Diagnostic, Error, Finding, FindingKind, Rejected, Result, Site, Stale, Text};
+pub use crate::core::error::{self, Error, Rejected, Result};
 pub use crate::core::fp8::{F8E4M3, F8E5M2};
-pub use crate::core::health::{Health, Phase};
-pub use crate::core::launch::{LaunchConfig, LaunchDims};
-pub use crate::core::op::Wire;
-pub use crate::core::op::raw::Landed;
-pub use crate::core::op::{
-    Bufs, Cost, Failure, Immediate, Made, Make, Next, OpKind, OperandNames, Output, Raw, Spans, Sure, Verdict,
-};
-pub use crate::core::trace::{DeviceTime, Loss, OpInfo, Recovery, Stats, Trace};
+pub use crate::core::health::{self, Health};
+pub use crate::core::launch::LaunchConfig;
+pub use crate::core::op::Verdict;
+pub use crate::core::trace::{self, Stats};
 pub use crate::core::truth::Bool;
-pub use crate::device::copy::{HostData, Uploadable};
-pub use crate::device::dispatch::{InFlight, Submitted};
+pub use crate::device::dispatch::Submitted;
 #[cfg(feature = "external")]
 pub use crate::device::external;
 pub use crate::device::mirrored::Mirrored;
-pub use crate::device::pipeline::{Completed, ParPipeline, Pipeline, Progress};
-#[cfg(target_os = "linux")]
-pub use crate::device::program::{Comparison, StepDifference};
-pub use crate::device::program::{Later, Moved, Program, ProgramStats, Recorder, ReplayReads, Replayed, StepFailure};
+pub use crate::device::pipeline::{self, Pipeline};
+pub use crate::device::program::{self, Program, Recorder};
 pub use crate::device::supervisor::RestartPolicy;
-pub use crate::device::tensor::{AnyTensor, AnyTensorRef, Tensor, TensorRef};
+pub use crate::device::tensor::{Tensor, TensorRef};
 pub use crate::device::{Device, DeviceBuilder};
 pub use crate::device::{placement, tensor, timeline, worker};
-#[cfg(feature = "cuda")]
-pub use crate::engines::cuda::{KernelArg, Ptx, StreamPtr};
-pub use crate::engines::cuda_enqueue::{Enqueue, EnqueueOn, PlanBuilder};
 #[cfg(feature = "host")]
 pub use crate::engines::host::{FaultPlan, HostPool};
 pub use crate::engines::loader::Library;
-pub use crate::engines::op::{Built, HostOf, Ins, Op, Outs, PlanKey, Prepare, Slices, SlicesMut, WritesOf};
 #[cfg(feature = "blas")]
-pub use crate::libraries::blas::{Blas, Gemm, Vector, VectorMut};
+pub use crate::libraries::blas::{Blas, Gemm};
 #[cfg(feature = "blaslt")]
 pub use crate::libraries::blaslt::{BlasLt, Matmul};
 #[cfg(feature = "dnn")]
 pub use crate::libraries::dnn::Dnn;
 #[cfg(feature = "fft")]
 pub use crate::libraries::fft::{Fft, FftSpec};
-pub use crate::libraries::flags::{Diag, Order, Side, Transpose, Uplo};
+pub use crate::libraries::flags::{Diag, Side, Transpose, Uplo};
 #[cfg(feature = "nvrtc")]
-pub use crate::libraries::nvrtc::{Image, Kernel, Module, Nvrtc};
+pub use crate::libraries::nvrtc::{Kernel, Module, Nvrtc};
 #[cfg(feature = "rng")]
 pub use crate::libraries::rng::Rng;
 #[cfg(feature = "solver")]

@@ -74,7 +74,7 @@ impl Pass {
                 Operand::Q | Operand::K | Operand::V | Operand::O | Operand::Dy => {
                     filled(device, bytes / 2 / problem.queries / WIDTH, problem.queries).into_parts().0
                 }
-                _ => device.zeros::<bf16>(bytes / 2).unwrap(),
+                _ => device.zeros::<bf16>(bytes / 2).unwrap().into_buffer(),
             };
             let memory = device.hand_out(memory, ForeignStream::Idle).unwrap();
             operands.push((operand as i64, memory.address()));
@@ -83,8 +83,9 @@ impl Pass {
             }
             kept.push(memory);
         }
-        let area =
-            device.hand_out(device.zeros::<bf16>(chosen.workspace().max(16)).unwrap(), ForeignStream::Idle).unwrap();
+        let area = device
+            .hand_out(device.zeros::<bf16>(chosen.workspace().max(16)).unwrap().into_buffer(), ForeignStream::Idle)
+            .unwrap();
         let (names, addresses): (Vec<i64>, Vec<u64>) = operands.into_iter().unzip();
         let pack = bare.pack(&names, &addresses, area.address());
         kept.push(area);

@@ -74,7 +74,9 @@ fn layer<T: DnnElement>(device: &Device, bare: &Bare, n: usize, shape: [usize; 5
     let ordinal = Target::of(bare.api, core.context.device).unwrap();
     let chosen = choose(bare.api, &finished, &ordinal.descriptor, problem.rules(u64::MAX)).unwrap();
     drop(bound);
-    let memory = |len: usize| device.hand_out(device.zeros::<u8>(len.max(16)).unwrap(), ForeignStream::Idle).unwrap();
+    let memory = |len: usize| {
+        device.hand_out(device.zeros::<u8>(len.max(16)).unwrap().into_buffer(), ForeignStream::Idle).unwrap()
+    };
     let size = size_of::<T>();
     let area = memory(chosen.workspace());
     let operands = [n * c * rows * rows, k * c * r * r, n * k * out * out].map(|len| memory(len * size));

@@ -66,7 +66,7 @@ struct Bare {
 impl Bare {
     fn new(device: &Device) -> Self {
         let api = Cudnn::load().unwrap_or_else(|error| panic!("{error}"));
-        device.zeros_tensor::<f32>([1]).unwrap();
+        device.zeros::<f32>([1]).unwrap();
         let engine = device.asked();
         let core = engine.engine.as_cuda().unwrap().core.clone();
         let (mut handle, mut stream, mut event) = (RawHandle::NULL, std::ptr::null_mut(), std::ptr::null_mut());

@@ -62,7 +62,7 @@ impl<const KIND: u8> Op for Nothing<KIND> {
 fn parts_of_a_submission() {
     let device = Device::cuda(0).unwrap();
     let bare = Bare::new(&device);
-    let filled = |extents: [usize; 4]| device.zeros_tensor::<f16>(extents).unwrap();
+    let filled = |extents: [usize; 4]| device.zeros::<f16>(extents).unwrap();
     // Less for the GPU to do than for the host.
     let (x, w) = (filled([1, 64, 14, 14]), filled([64, 64, 1, 1]));
     let (conv, dnn) = (Convolution::new(), device.dnn());
@@ -73,13 +73,14 @@ fn parts_of_a_submission() {
     };
     let problem = sized();
     let (xs, ws) = (device.zeros::<f16>(64).unwrap(), device.zeros::<f16>(64).unwrap());
-    let mut spare = Some(device.zeros::<f16>(64).unwrap());
+    let mut spare = Some(device.zeros::<f16>(64).unwrap().into_buffer());
     let (chosen, pack, _memory) = {
         let _bound = bare.core.context.bind().unwrap();
         let (graph, target) =
             (problem.graph(bare.api).unwrap(), Target::of(bare.api, bare.core.context.device).unwrap());
         let chosen = choose(bare.api, &graph, &target.descriptor, problem.rules(u64::MAX)).unwrap();
-        let hand_out = |len: usize| device.hand_out(device.zeros::<f16>(len).unwrap(), ForeignStream::Idle).unwrap();
+        let hand_out =
+            |len: usize| device.hand_out(device.zeros::<f16>(len).unwrap().into_buffer(), ForeignStream::Idle).unwrap();
         let memory = [64 * 14 * 14, 64 * 64, 64 * 14 * 14, chosen.workspace().max(16)].map(hand_out);
         let [x, w, y, area] = memory.each_ref().map(|memory| memory.address());
         (chosen, bare.pack(&[1, 2, 5], &[x, w, y], area), (memory, graph, target))
@@ -130,7 +131,7 @@ fn parts_of_a_submission() {
             let pending = device.dispatch(op, ins, [to.into()].into_iter().collect()).map_err(|_| ()).unwrap();
             *spare = pending.into_output().into_iter().next().and_then(|any| any.downcast().ok());
         }
-        let reads = [xs.as_in().into(), ws.as_in().into()];
+        let reads = [xs.buffer().as_in().into(), ws.buffer().as_in().into()];
         row("a dispatch of nothing", &mut || nothing::<0>(&device, &problem, reads, &mut spare));
         row("with a plan", &mut || nothing::<1>(&device, &problem, reads, &mut spare));
         row("with a plan and a handle", &mut || nothing::<2>(&device, &problem, reads, &mut spare));

@@ -40,7 +40,7 @@ pub(crate) fn rows<'d>(device: &'d Device, only: Option<&str>) -> Vec<Row<'d>> {
 }
 
 fn zeros<const N: usize>(device: &Device, extents: [usize; N]) -> Tensor<f32> {
-    device.zeros_tensor(extents).unwrap()
+    device.zeros(extents).unwrap()
 }
 
 fn dot(device: &Device) -> Made<'_> {
@@ -55,12 +55,12 @@ fn axpy(device: &Device) -> Made<'_> {
 
 fn gemm(device: &Device) -> Made<'_> {
     let (a, b) = (zeros(device, [64, 64]), zeros(device, [64, 64]));
-    chained(zeros(device, [64, 64]), move |c| device.blas().gemm_tensor(1.0, &a, &b, 0.0, c).unwrap())
+    chained(zeros(device, [64, 64]), move |c| device.blas().gemm(windlass::Gemm::new(), &a, &b, c).unwrap())
 }
 
 fn gemv(device: &Device) -> Made<'_> {
-    let (a, x) = (device.zeros::<f32>(64 * 64).unwrap(), device.zeros::<f32>(64).unwrap());
-    chained(device.zeros::<f32>(64).unwrap(), move |y| device.blas().gemv(Gemv::new(64, 64), &a, &x, y).unwrap())
+    let (a, x) = (zeros(device, [64, 64]), zeros(device, [64]));
+    chained(zeros(device, [64]), move |y| device.blas().gemv(Gemv::new(), &a, &x, y).unwrap())
 }
 
 /// The unit matrix of 64 x 64.
@@ -74,7 +74,7 @@ fn spmv(device: &Device) -> Made<'_> {
 
 #[cfg(feature = "fft")]
 fn fft(device: &Device) -> Made<'_> {
-    let x = device.zeros_tensor::<windlass::Complex<f32>>([1024]).unwrap();
+    let x = device.zeros::<windlass::Complex<f32>>([1024]).unwrap();
     discarded(device, move || drop(device.fft().fft(&x, &[0]).unwrap().into_output()))
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn run(bench: &mut Bench) {
         let sample = timed(BATCH, || {
             for _ in 0..BATCH {
                 let x = device.zeros::<f32>(elements).unwrap();
-                drop(device.dispatch(EmptyOn, (), (x,)).unwrap());
+                drop(device.dispatch(EmptyOn, (), (x.into_buffer(),)).unwrap());
             }
         });
         device.dispatch(Empty, (), ()).unwrap().await_result().unwrap();

@@ -30,7 +30,7 @@ pub(crate) fn run(bench: &mut Bench) {
         raw.settle();
 
         let name = format!("upload of a slice of {text}");
-        let mut buffer = Some(device.uninit::<u8>(bytes).unwrap());
+        let mut buffer = Some(device.uninit::<u8>(bytes).unwrap().into_buffer());
         let ours = || {
             speed(timed(batch, || {
                 for _ in 0..batch {

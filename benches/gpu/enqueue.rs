@@ -5,7 +5,7 @@ use crate::ops::{AddOne, Empty, EmptyOn, EmptyOnThree, PTX};
 use crate::raw::{Memory, NO_TIMING, Raw};
 use cudarc::driver::sys::{CUevent, CUstream};
 use windlass::nvrtc::{LaunchConfig, Len, Read, Write};
-use windlass::{Device, DeviceBuffer, Element, Image, await_all};
+use windlass::{Device, DeviceBuffer, Element, await_all, nvrtc::Image};
 
 /// Six buffers to be read, two to be written, eight scalars.
 type Sixteen = (
@@ -56,7 +56,7 @@ pub(crate) fn run(bench: &mut Bench) {
         sample
     };
 
-    let mut buffer = Some(device.zeros::<f32>(1).unwrap());
+    let mut buffer = Some(device.zeros::<f32>(1).unwrap().into_buffer());
     let mut chained = || {
         let next = |x| device.dispatch(EmptyOn, (), (x,)).unwrap();
         let mut x = buffer.take();
@@ -91,8 +91,8 @@ pub(crate) fn run(bench: &mut Bench) {
     let name = "empty kernel, no operands, raw over 16 streams in turn";
     bench.pair(name, Unit::Ns, Goal::None, 300, &mut unrelated, all_streams);
 
-    let (a, b) = (device.zeros::<f32>(1).unwrap(), device.zeros::<f32>(1).unwrap());
-    let mut target = Some(device.zeros::<f32>(1).unwrap());
+    let (a, b) = (device.zeros::<f32>(1).unwrap().into_buffer(), device.zeros::<f32>(1).unwrap().into_buffer());
+    let mut target = Some(device.zeros::<f32>(1).unwrap().into_buffer());
     let three = || {
         let next = |c| device.dispatch(EmptyOnThree, (a.as_in(), b.as_in()), (c,)).unwrap();
         let mut c = target.take();
@@ -122,7 +122,7 @@ fn launches(bench: &mut Bench) {
 
     // SAFETY: the kernel's parameters; it stays below the length.
     let add_one = unsafe { module.kernel("add_one_f32").unwrap().typed::<(Write<f32>, Len)>() }.unwrap();
-    let mut buffer = Some(device.zeros::<f32>(1).unwrap());
+    let mut buffer = Some(device.zeros::<f32>(1).unwrap().into_buffer());
     let chained = || {
         let next = |x| add_one.launch(one, (x, Len)).unwrap();
         let mut x = buffer.take();
@@ -177,7 +177,7 @@ fn launches(bench: &mut Bench) {
 }
 
 fn zeros<T: Element>(device: &Device) -> DeviceBuffer<T> {
-    device.zeros(1).unwrap()
+    device.zeros(1).unwrap().into_buffer()
 }
 
 /// Long chains, the wait for their end included; the sum that comes out proves that every link ran, in order.

@@ -160,8 +160,8 @@ fn row<T: Element, U: Element>(
     let work = Memory::new(&raw, work.max(16), stream);
     let plan = Plan { api, raw, plan, stream, work, from: input, to: output };
     let extents = |of: &[i64]| [count].into_iter().chain(of.iter().map(|n| *n as usize)).collect::<Vec<_>>();
-    let x = device.zeros_tensor::<T>(extents(&n)).unwrap();
-    let mut y = Some(device.zeros_tensor::<U>(extents(&out)).unwrap());
+    let x = device.zeros::<T>(extents(&n)).unwrap();
+    let mut y = Some(device.zeros::<U>(extents(&out)).unwrap());
     const BATCH: usize = 8;
     let event = raw.event(NO_TIMING);
 

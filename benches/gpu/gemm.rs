@@ -4,7 +4,8 @@ use crate::harness::{Bench, Goal, Unit, timed};
 use crate::random::Random;
 use crate::raw::{Blas, Memory, NO_TIMING};
 use windlass::blas::GemmElement;
-use windlass::{Device, DeviceBuffer, Gemm, Wait, bf16};
+use windlass::tensor::Layout;
+use windlass::{Device, Gemm, Tensor, Wait, bf16};
 
 /// Products of a chain.
 const CHAIN: usize = 8;
@@ -53,9 +54,10 @@ fn products<T: Kind>(bench: &mut Bench, n: usize) {
     let mut random = Random(2);
     let mut matrix = || -> Vec<T> { (0..n * n).map(|_| T::of(random.unit())).collect() };
     let (a, b) = (matrix(), matrix());
-    let upload = |data: &[T]| device.upload(data).unwrap().await_result().unwrap();
+    let square = Layout::columns(n, n);
+    let upload = |data: &[T]| device.buffer(data).unwrap().with_layout(square).unwrap();
     let (ours_a, ours_b) = (upload(&a), upload(&b));
-    let mut ours_c = Some(device.zeros::<T>(n * n).unwrap());
+    let mut ours_c = Some(device.zeros::<T>(n * n).unwrap().with_layout(square).unwrap());
     let (raw_a, raw_b) =
         (raw.upload(bytemuck::cast_slice::<T, u8>(&a), stream), raw.upload(bytemuck::cast_slice::<T, u8>(&b), stream));
     let raw_c = Memory::new(&raw, n * n * size_of::<T>(), stream);
@@ -77,7 +79,7 @@ fn products<T: Kind>(bench: &mut Bench, n: usize) {
         }) / 1e3
     };
     let mut ours = |device: &Device, count: usize| {
-        let next = |c: DeviceBuffer<T>| device.blas().gemm(Gemm::new(n, n, n), &ours_a, &ours_b, c).unwrap();
+        let next = |c: Tensor<T>| device.blas().gemm(Gemm::new(), &ours_a, &ours_b, c).unwrap();
         timed(count, || {
             let last = (1..count).fold(ours_c.take().unwrap(), |c, _| next(c).into_output());
             ours_c = Some(next(last).await_result().unwrap());

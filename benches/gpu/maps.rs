@@ -120,7 +120,7 @@ fn submissions(bench: &mut Bench, device: &Device) {
         sample
     };
     let timed_calls = |call: &dyn Fn(Tensor<f32>) -> Tensor<f32>| {
-        let out = device.zeros_tensor::<f32>([256]).unwrap();
+        let out = device.zeros::<f32>([256]).unwrap();
         device.synchronize(std::time::Duration::from_secs(60)).unwrap();
         let mut out = Some(out);
         timed(CALLS, || out = (0..CALLS).fold(out.take(), |out, _| out.map(call)))

@@ -1,6 +1,9 @@
 //! The trivial operations that the library's own cost is measured with.
 
-use windlass::{DeviceBuffer, Enqueue, LaunchDims, Op, Ptx, Result, Slices, SlicesMut, Spans, WritesOf};
+use windlass::{
+    DeviceBuffer, Result,
+    op::{Enqueue, LaunchDims, Op, Ptx, Slices, SlicesMut, Spans, WritesOf},
+};
 
 /// A kernel that does nothing, one that adds 1 to each element, one that does nothing with sixteen arguments, and one
 /// that runs for so many nanoseconds.

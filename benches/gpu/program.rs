@@ -19,7 +19,7 @@ pub(crate) fn run(bench: &mut Bench) {
 /// `count` additions of 1 to one element, one after the other.
 fn record(device: &Device, count: usize) -> Program {
     let recorded = device.record(|r| {
-        let x = r.operand::<f32>(1)?;
+        let x = r.operand::<f32>(1)?.into_buffer();
         (0..count).try_fold(x, |x, _| Ok(r.dispatch(AddOne, (), (x,))?.into_output()))
     });
     let program = recorded.unwrap().0;
@@ -56,9 +56,9 @@ fn replays(bench: &mut Bench, count: usize) {
     let memory = raw.upload(&[0f32], stream);
     let exec = raw_graph(&raw, &memory, stream, count);
     let events: Vec<_> = (0..BATCH).map(|_| raw.event(NO_TIMING)).collect();
-    let next = |x: DeviceBuffer<f32>| program.replay((), (x,)).unwrap().into_buffers().unwrap().0;
+    let next = |x: DeviceBuffer<f32>| program.replay((), (x,)).unwrap().into_operands().unwrap().0.into_buffer();
     let value = |x: &DeviceBuffer<f32>| device.download(x).unwrap().await_result().unwrap()[0];
-    let mut buffer = Some(device.zeros::<f32>(1).unwrap());
+    let mut buffer = Some(device.zeros::<f32>(1).unwrap().into_buffer());
     for round in 1..4 {
         buffer = buffer.map(next);
         assert_eq!(buffer.as_ref().map(value), Some((round * count) as f32), "a step is missing");
@@ -91,9 +91,9 @@ fn replays(bench: &mut Bench, count: usize) {
         let pending = program.replay((), (x.unwrap(),)).unwrap();
         let mut pending = Some(pending);
         let sample = timed(count, || {
-            let (x,) = pending.take().unwrap().await_result().unwrap().buffers;
-            let (x,) = program.replay((), (x,)).unwrap().await_result().unwrap().buffers;
-            buffer = Some(x);
+            let (x,) = pending.take().unwrap().await_result().unwrap().operands;
+            let (x,) = program.replay((), (x,)).unwrap().await_result().unwrap().operands;
+            buffer = Some(x.into_buffer());
         });
         sample / 2.0
     };

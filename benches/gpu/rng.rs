@@ -113,7 +113,7 @@ fn beside<T: Random>(
 ) {
     let (device, raw) = (bench.device.clone(), bench.raw);
     let mut rng = device.rng_of(Stream::new(generator, 42));
-    let mut kept = Some(device.zeros_tensor::<T>([n]).unwrap());
+    let mut kept = Some(device.zeros::<T>([n]).unwrap());
     let rate = |ns: f64| (n * size_of::<T>()) as f64 / ns;
     let ours = || {
         rate(timed(BATCH, || {
@@ -136,7 +136,7 @@ fn row<T: Random>(bench: &mut Bench, name: &str, of: impl Distribution<T>, n: us
     let bytes = n * size_of::<T>();
     let rate = |ns: f64| bytes as f64 / ns;
     let mut rng = device.rng(42);
-    let mut kept = Some(device.zeros_tensor::<T>([n]).unwrap());
+    let mut kept = Some(device.zeros::<T>([n]).unwrap());
     let ours = || {
         rate(timed(BATCH, || {
             let x = (0..BATCH).fold(kept.take().unwrap(), |x, _| rng.fill(of, x).unwrap().into_output());

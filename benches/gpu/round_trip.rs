@@ -56,7 +56,7 @@ pub(crate) fn run(bench: &mut Bench) {
     };
     let goal = Goal::TimesAtMost(1.05);
     bench.pair("adaptive wait, against a spinning cuEventSynchronize", Unit::Ns, goal, 200, ours(Wait::Adaptive), spin);
-    let mut buffer = Some(device.zeros::<f32>(1).unwrap());
+    let mut buffer = Some(device.zeros::<f32>(1).unwrap().into_buffer());
     let one_buffer = || {
         timed(BATCH, || {
             for _ in 0..BATCH {

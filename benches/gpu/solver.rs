@@ -281,11 +281,11 @@ fn row<T: SolverElement>(
     raw.enter();
     let mut side = Side::new(base, (routine, n, ty), &data);
     let source = device.upload(&data[..]).unwrap().into_output();
-    let mut a = Some(device.uninit::<T>(data.len()).unwrap());
+    let mut a = Some(device.uninit::<T>(data.len()).unwrap().into_buffer());
     let mut mine = || {
         timed(1, || {
             let copied = device.copy(&source, a.take().unwrap()).unwrap().into_output();
-            a = Some(ours(&solver, routine, n, copied));
+            a = Some(ours(&solver, routine, n, copied.into_buffer()));
             device.waiting(Wait::Spin).synchronize(LONG).unwrap();
         }) / 1e3
     };
@@ -324,14 +324,14 @@ fn enqueue<T: SolverElement>(
     let mut side = Side::new(base, (routine, n, ty), &data);
     let event = raw.event(NO_TIMING);
     let source = device.upload(&data[..]).unwrap().into_output();
-    let mut a = Some(device.uninit::<T>(data.len()).unwrap());
+    let mut a = Some(device.uninit::<T>(data.len()).unwrap().into_buffer());
     let mine = || {
         let begin = a.take().unwrap();
         let mut end = None;
         let time = timed(BATCH, || {
             end = Some((0..BATCH).fold(begin, |a, _| {
                 let copied = device.copy(&source, a).unwrap().into_output();
-                ours(&solver, routine, n, copied)
+                ours(&solver, routine, n, copied.into_buffer())
             }));
         });
         device.waiting(Wait::Spin).synchronize(LONG).unwrap();

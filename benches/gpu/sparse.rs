@@ -171,7 +171,7 @@ fn all<T: SolveElement + SparseElement<Scalar = T>>(
     raw.settle();
     let sparse = device.sparse();
     let x_ours = device.upload(ones(a.n)).unwrap().into_output();
-    let mut y_ours = Some(device.zeros_tensor::<T>([a.n]).unwrap());
+    let mut y_ours = Some(device.zeros::<T>([a.n]).unwrap());
     const BATCH: usize = 8;
     let ours = || {
         moved
@@ -262,7 +262,7 @@ fn all<T: SolveElement + SparseElement<Scalar = T>>(
     };
     raw.settle();
     let b_ours = device.tensor([a.n, columns], ones(a.n * columns)).unwrap();
-    let mut c_ours = Some(device.zeros_tensor::<T>([a.n, columns]).unwrap());
+    let mut c_ours = Some(device.zeros::<T>([a.n, columns]).unwrap());
     let ours = || {
         timed(1, || {
             let c = sparse.spmm(Spmm::new(), &a.ours, &b_ours, c_ours.take().unwrap()).unwrap().into_output();

@@ -5,7 +5,7 @@ use crate::harness::{Bench, Goal, Lap, Unit, lap, span};
 use crate::random::Random;
 use crate::raw::{Blas, Memory, NO_TIMING};
 use cudarc::driver::sys::{CUevent, CUstream};
-use windlass::{DeviceBuffer, Gemm};
+use windlass::{Gemm, Tensor};
 
 /// Products between two waits.
 const BATCH: usize = 64;
@@ -14,7 +14,7 @@ const BATCHES: usize = 8;
 
 struct State {
     n: usize,
-    ours: (DeviceBuffer<f32>, DeviceBuffer<f32>, Option<DeviceBuffer<f32>>),
+    ours: (Tensor<f32>, Tensor<f32>, Option<Tensor<f32>>),
     blas: Blas,
     raw: [Memory; 3],
     stream: CUstream,
@@ -40,11 +40,11 @@ fn products(bench: &mut Bench, n: usize, threads: usize) {
     let setup = |thread: usize| {
         let mut random = Random(thread as u64);
         let (a, b) = (random.floats(n * n), random.floats(n * n));
-        let upload = |data: &[f32]| device.upload(data).unwrap().await_result().unwrap();
+        let upload = |data: &[f32]| device.tensor([n, n], data).unwrap();
         let (stream, event) = (raw.stream(), raw.event(NO_TIMING));
         State {
             n,
-            ours: (upload(&a), upload(&b), Some(device.zeros::<f32>(n * n).unwrap())),
+            ours: (upload(&a), upload(&b), Some(device.zeros::<f32>([n, n]).unwrap())),
             blas: Blas::new(&raw, stream),
             raw: [raw.upload(&a, stream), raw.upload(&b, stream), Memory::new(&raw, n * n * 4, stream)],
             stream,
@@ -58,7 +58,7 @@ fn products(bench: &mut Bench, n: usize, threads: usize) {
         let (a, b, c) = &mut state.ours;
         let lap = lap(|| {
             for _ in 0..BATCHES {
-                let next = |c| blas.gemm(Gemm::new(n, n, n), &*a, &*b, c).unwrap();
+                let next = |c| blas.gemm(Gemm::new(), &*a, &*b, c).unwrap();
                 let last = (1..BATCH).fold(c.take().unwrap(), |c, _| next(c).into_output());
                 *c = Some(next(last).await_result().unwrap());
             }

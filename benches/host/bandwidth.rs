@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::Duration;
 use windlass::blas::{Gemv, Ger, Symv, Trmv};
 use windlass::tensor::Layout;
-use windlass::{Device, DeviceBuffer, Submitted, Tensor, Transpose, Uplo};
+use windlass::{Device, DeviceBuffer, Submitted, Tensor, Uplo};
 
 /// Elements of a vector: 32 MiB.
 const LONG: usize = 1 << 22;
@@ -31,10 +31,6 @@ fn row(
 
 fn of_tensor(submitted: Submitted<Tensor<f64>>) -> DeviceBuffer<f64> {
     submitted.unwrap().await_result().unwrap().into_buffer()
-}
-
-fn of_buffer(submitted: Submitted<DeviceBuffer<f64>>) -> DeviceBuffer<f64> {
-    submitted.unwrap().await_result().unwrap()
 }
 
 fn timed(criterion: &mut Criterion, name: &str, bytes: usize, mut f: impl FnMut()) {
@@ -107,34 +103,32 @@ pub(crate) fn bandwidth(criterion: &mut Criterion) {
 
     timed(criterion, "plain loop: sum of a matrix", 8 * SIDE * SIDE, || sum(&matrix));
     timed(criterion, "plain loop: sum of half a matrix", 4 * SIDE * SIDE, || sum(matrix.split_at(SIDE * SIDE / 2).0));
-    let spec = Gemv::new(SIDE, SIDE);
+    let side = Layout::columns(SIDE, SIDE);
+    let of_a = a.view(side).unwrap();
     let bytes = 8 * SIDE * SIDE;
     let y = || up(x.get(..SIDE).unwrap());
-    row(criterion, "gemv", bytes, y(), |y| of_buffer(blas.gemv(spec, &a, &short, y)));
-    row(criterion, "gemv, transposed", bytes, y(), |y| of_buffer(blas.gemv(spec.trans(Transpose::Yes), &a, &short, y)));
+    row(criterion, "gemv", bytes, y(), |y| of_tensor(blas.gemv(Gemv::new(), &of_a, &short, y)));
+    row(criterion, "gemv, transposed", bytes, y(), |y| of_tensor(blas.gemv(Gemv::new(), of_a.transpose(), &short, y)));
     row(criterion, "ger", 2 * bytes, square(), |a| {
-        of_buffer(blas.ger(Ger::new(SIDE, SIDE).alpha(1e-9), &short, &short, a))
+        of_tensor(blas.ger(Ger::new().alpha(1e-9), &short, &short, a.with_layout(side).unwrap()))
     });
     row(criterion, "symv, half a matrix", bytes / 2, y(), |y| {
-        of_buffer(blas.symv(Symv::new(SIDE, Uplo::Lower), &a, &short, y))
+        of_tensor(blas.symv(Symv::new(Uplo::Lower), &of_a, &short, y))
     });
+    let packed = a.slice(..SIDE * (SIDE + 1) / 2).unwrap();
     row(criterion, "symv, packed", bytes / 2, y(), |y| {
-        of_buffer(blas.symv(Symv::packed(SIDE, Uplo::Lower), &a, &short, y))
+        of_tensor(blas.symv(Symv::packed(Uplo::Lower), packed, &short, y))
     });
     // A diagonal that keeps the solutions in bounds.
     let mut easy: Vec<f64> = matrix.iter().map(|x| x * 1e-4).collect();
     easy.iter_mut().step_by(SIDE + 1).for_each(|x| *x = 1.0);
-    let easy = up(&easy);
-    row(criterion, "trmv, half a matrix", bytes / 2, y(), |x| {
-        of_buffer(blas.trmv(Trmv::new(SIDE, Uplo::Upper), &easy, x))
-    });
+    let easy = up(&easy).with_layout(side).unwrap();
+    row(criterion, "trmv, half a matrix", bytes / 2, y(), |x| of_tensor(blas.trmv(Trmv::new(Uplo::Upper), &easy, x)));
     row(criterion, "trmv, transposed", bytes / 2, y(), |x| {
-        of_buffer(blas.trmv(Trmv::new(SIDE, Uplo::Upper).trans(Transpose::Yes), &easy, x))
+        of_tensor(blas.trmv(Trmv::new(Uplo::Lower), easy.transpose(), x))
     });
-    row(criterion, "trsv, half a matrix", bytes / 2, y(), |x| {
-        of_buffer(blas.trsv(Trmv::new(SIDE, Uplo::Lower), &easy, x))
-    });
+    row(criterion, "trsv, half a matrix", bytes / 2, y(), |x| of_tensor(blas.trsv(Trmv::new(Uplo::Lower), &easy, x)));
     row(criterion, "trsv, transposed", bytes / 2, y(), |x| {
-        of_buffer(blas.trsv(Trmv::new(SIDE, Uplo::Lower).trans(Transpose::Yes), &easy, x))
+        of_tensor(blas.trsv(Trmv::new(Uplo::Upper), easy.transpose(), x))
     });
 }

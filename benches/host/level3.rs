@@ -5,6 +5,7 @@ use crate::openblas::{self, Squares};
 use criterion::{Criterion, Throughput};
 use std::time::Duration;
 use windlass::blas::{BlasElement, GemmElement, Symm, Syrk, Triangular};
+use windlass::tensor::Layout;
 use windlass::{Complex, Device, Gemm, Side, Uplo};
 
 pub(crate) fn level3(criterion: &mut Criterion) {
@@ -28,7 +29,9 @@ fn matrix<T>(rows: usize, cols: usize, of: fn(f64) -> T) -> Vec<T> {
 fn squares<T: BlasElement>(criterion: &mut Criterion, text: &str, n: usize, of: fn(f64) -> T) {
     let (device, data) = (Device::host().unwrap(), matrix(n, n, of));
     let (blas, up) = (device.blas(), || device.upload(&data[..]).unwrap().await_result().unwrap());
-    let (a, b, mut c, mut theirs) = (up(), up(), Some(up()), data.clone());
+    let square = Layout::columns(n, n);
+    let (a, b, mut c, mut theirs) = (up(), up(), Some(up().with_layout(square).unwrap()), data.clone());
+    let (of_a, of_b) = (a.view(square).unwrap(), b.view(square).unwrap());
     let (left, lower) = (Side::Left, Uplo::Lower);
     let each = if T::DTYPE.is_complex() { 4 } else { 1 };
     let mut group = criterion.benchmark_group(format!("level 3, {n}, {text}"));
@@ -51,11 +54,11 @@ fn squares<T: BlasElement>(criterion: &mut Criterion, text: &str, n: usize, of: 
             }
         };
     }
-    row!("gemm", 2, |c| blas.gemm(Gemm::new(n, n, n), &a, &b, c));
-    row!("symm", 2, |c| blas.symm(Symm::new(left, lower, n, n), &a, &b, c));
-    row!("syrk", 1, |c| blas.syrk(Syrk::new(lower, n, n), &a, c));
-    row!("trmm", 1, |c| blas.trmm(Triangular::new(left, lower, n, n), &a, c));
-    row!("trsm", 1, |c| blas.trsm(Triangular::new(left, lower, n, n), &a, c));
+    row!("gemm", 2, |c| blas.gemm(Gemm::new(), &of_a, &of_b, c));
+    row!("symm", 2, |c| blas.symm(Symm::new(left, lower), &of_a, &of_b, c));
+    row!("syrk", 1, |c| blas.syrk(Syrk::new(lower), &of_a, c));
+    row!("trmm", 1, |c| blas.trmm(Triangular::new(left, lower), &of_a, c));
+    row!("trsm", 1, |c| blas.trsm(Triangular::new(left, lower), &of_a, c));
     group.finish();
 }
 
@@ -64,14 +67,16 @@ fn batches<T: BlasElement>(criterion: &mut Criterion, text: &str, of: fn(f64) ->
     let (device, data) = (Device::host().unwrap(), matrix(n, n * count, of));
     let up = || device.upload(&data[..]).unwrap().await_result().unwrap();
     let (a, b, mut c) = (up(), up(), Some(up()));
+    let all = Layout::columns(n, n).batch(count, n * n);
+    let (of_a, of_b) = (a.view(all).unwrap(), b.view(all).unwrap());
     let mut group = criterion.benchmark_group(format!("gemm {n}^3 x {count}, {text}"));
     group.sample_size(10).throughput(Throughput::Elements(2 * (n as u64).pow(3) * count as u64));
     group.bench_function("strided batch", |bencher| {
         bencher.iter(|| {
             let out = c.take().unwrap();
-            let spec = Gemm::new(n, n, n).batch(count);
-            let pending = device.blas().gemm_strided_batched(spec, &a, &b, out).unwrap();
-            c = Some(pending.await_result().unwrap());
+            let out = out.with_layout(all).unwrap();
+            let pending = device.blas().gemm(Gemm::new(), &of_a, &of_b, out).unwrap();
+            c = Some(pending.await_result().unwrap().into_buffer());
         });
     });
     if let Some(library) = openblas::open() {

@@ -29,7 +29,7 @@ fn row<T: Random>(criterion: &mut Criterion, device: &Device, name: &str, of: im
     group.throughput(Throughput::Elements(N as u64));
     group.sample_size(10).measurement_time(Duration::from_secs(2)).warm_up_time(Duration::from_millis(500));
     let mut rng = device.rng(42);
-    let mut buffer = Some(device.zeros_tensor::<T>([N]).unwrap());
+    let mut buffer = Some(device.zeros::<T>([N]).unwrap());
     group.bench_function(name, |bencher| {
         bencher.iter(|| {
             let x = buffer.take().unwrap();

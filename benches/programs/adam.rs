@@ -11,7 +11,7 @@ struct Parameter(Tensor<f64>, Tensor<f64>, Tensor<f64>);
 impl Parameter {
     fn new(device: &Device, shape: [usize; 2]) -> Result<Self> {
         let start = || ((position(0) * 7919 + position(1) * 104_729) % 1000).cast::<f64>() / 1000.0 - 0.5;
-        Ok(Parameter(device.tabulate(shape, start)?.into(), device.zeros_tensor(shape)?, device.zeros_tensor(shape)?))
+        Ok(Parameter(device.tabulate(shape, start)?.into(), device.zeros(shape)?, device.zeros(shape)?))
     }
 
     fn learn<'a>(self, device: &Device, gradient: impl ReadableTensor<'a, f64>, step: i32) -> Result<Self> {
@@ -34,15 +34,15 @@ pub(crate) fn main() -> Result<()> {
     let (mut w2, mut b2) = (Parameter::new(&device, [32, 1])?, Parameter::new(&device, [1, 1])?);
     let mut losses = Vec::new();
     for step in 1..=200 {
-        let h = (blas.product(&x, &w1.0)? + &b1.0).tanh().eval(&device)?;
-        let out = (blas.product(&h, &w2.0)? + &b2.0).eval(&device)?;
+        let h = (device.matmul(&x, &w1.0)? + &b1.0).tanh().eval(&device)?;
+        let out = (device.matmul(&h, &w2.0)? + &b2.0).eval(&device)?;
         losses.push(device.reduce((&out, &y), All, |(a, b)| (a - b) * (a - b), Mean)?);
         let g2 = ((&out - &y) * (2.0 / 256.0)).eval(&device)?;
-        let back = blas.product(&g2, w2.0.transpose())?;
+        let back = device.matmul(&g2, w2.0.transpose())?;
         let g1 = device.map((&back, &h), |(g, h)| g * (1.0 - h * h))?;
-        w1 = w1.learn(&device, blas.product(x.transpose(), &g1)?, step)?;
+        w1 = w1.learn(&device, device.matmul(x.transpose(), &g1)?, step)?;
         b1 = b1.learn(&device, device.sum(&g1, Keep(0))?, step)?;
-        w2 = w2.learn(&device, blas.product(h.transpose(), &g2)?, step)?;
+        w2 = w2.learn(&device, device.matmul(h.transpose(), &g2)?, step)?;
         b2 = b2.learn(&device, device.sum(&g2, Keep(0))?, step)?;
     }
     let losses: Vec<_> = losses.into_iter().map(|loss| device.item(&loss)).collect::<Result<_>>()?;

@@ -3,7 +3,7 @@
 use windlass::npy::{Npz, NpzWriter};
 use windlass::reductions::All;
 use windlass::safetensors::{Safetensors, SafetensorsWriter};
-use windlass::{AnyTensor, Device, Element, Error, Result, Tensor};
+use windlass::{Device, Element, Error, Result, Tensor, tensor::AnyTensor};
 
 fn typed<T: Element>(x: AnyTensor) -> Result<Tensor<T>> {
     x.downcast().map_err(|x| Error::invalid("file", format!("elements of {}", x.dtype())))

@@ -17,7 +17,7 @@ pub(crate) fn main() -> Result<()> {
     let squares = (&svd.values * &svd.values).eval(&device)?;
     let total = device.sum(&squares, All)?;
     let explained = (squares.slice(..3)? / &total).eval(&device)?;
-    let scores = device.blas().product(&x, vh.slice(..3)?.transpose())?;
+    let scores = device.matmul(&x, vh.slice(..3)?.transpose())?;
     let first = scores.index(0, 0)?.abs().eval(&device)?;
     println!("pca {:?} {:?}", device.to_vec(&explained)?, device.to_vec(&first)?);
     Ok(())

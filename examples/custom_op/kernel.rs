@@ -1,7 +1,10 @@
 //! The CUDA half: a kernel in PTX, which the driver compiles for the GPU at hand when it is first launched.
 
 use super::poly::Poly;
-use windlass::{Enqueue, Error, LaunchDims, Ptx, Result};
+use windlass::{
+    Error, Result,
+    op::{Enqueue, LaunchDims, Ptx},
+};
 
 static KERNEL: Ptx = Ptx::new(include_str!("poly.ptx"));
 

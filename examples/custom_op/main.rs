@@ -71,7 +71,7 @@ fn chain(device: &Device) -> Result<()> {
 fn refuse(device: &Device) -> Result<()> {
     let x = device.buffer([1.0f32, 2.0, 3.0])?;
     let too_short = device.zeros::<f32>(2)?;
-    match device.poly_into(&x, &x, too_short) {
+    match device.poly_into(&x, &x, too_short.into_buffer()) {
         Ok(_) => Err(Error::library("three elements were written to a buffer of two")),
         Err(rejected) => {
             let back = rejected.back.map_or(0, |(y,)| y.len());

@@ -2,7 +2,8 @@
 
 use rayon::prelude::*;
 use windlass::{
-    Cost, Device, DeviceBuffer, Error, Op, PendingDispatch, Readable, Rejected, Result, Slices, SlicesMut, Spans,
+    Device, DeviceBuffer, Error, PendingDispatch, Rejected, Result,
+    op::{Cost, Op, Readable, Slices, SlicesMut, Spans},
 };
 
 type Buffer = DeviceBuffer<f32>;
@@ -53,7 +54,7 @@ impl Op for Poly {
     }
 
     #[cfg(feature = "cuda")]
-    fn cuda(&self, queue: &mut windlass::Enqueue<'_, Self>) -> Result<()> {
+    fn cuda(&self, queue: &mut windlass::op::Enqueue<'_, Self>) -> Result<()> {
         super::kernel::enqueue(queue)
     }
 
@@ -86,7 +87,7 @@ impl PolyExt for Device {
     fn poly<'a>(&self, x: impl Readable<'a, f32>, c: impl Readable<'a, f32>) -> Result<PendingDispatch<Buffer>> {
         let x = x.into();
         let y = self.uninit(x.len())?;
-        Ok(self.poly_into(x, c, y)?)
+        Ok(self.poly_into(x, c, y.into_buffer())?)
     }
 
     fn poly_into<'a>(

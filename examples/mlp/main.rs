@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Points of the square, column by column, and the waves there: `sin(a x + b y + c)` for eight `(a, b, c)`.
+/// Points of the square, one after the other, and the waves there: `sin(a x + b y + c)` for eight `(a, b, c)`.
 fn samples() -> (Vec<f32>, Vec<f32>) {
     let golden = 0.618_034;
     let points: Vec<[f32; 2]> = (0..POINTS)

@@ -1,35 +1,31 @@
-//! Three layers: GELU, ReLU, linear. Columns are points.
+//! Three layers: GELU, ReLU, linear. Rows are points.
 
 use windlass::blaslt::{Epilogue, Operands};
-use windlass::{BlasLt, Device, DeviceBuffer, GpuRef, Matmul, PendingDispatch, Result, Transpose, Verdict};
+use windlass::{BlasLt, Device, Matmul, PendingDispatch, Result, Tensor, TensorRef, Verdict};
 
 pub(crate) const INPUTS: usize = 2;
 pub(crate) const HIDDEN: usize = 64;
 pub(crate) const OUTPUTS: usize = 8;
 
-/// What is to be learnt: points and the values there, a column for each.
+/// What is to be learnt: points and the values there, a row for each.
 pub(crate) struct Batch {
-    points: GpuRef<f32>,
-    targets: GpuRef<f32>,
-    /// A one for each point: a product with them sums over the points.
-    ones: GpuRef<f32>,
+    points: Tensor<f32>,
+    targets: Tensor<f32>,
     count: usize,
 }
 
 impl Batch {
     pub(crate) fn new(device: &Device, points: &[f32], targets: &[f32]) -> Result<Self> {
         let count = points.len() / INPUTS;
-        let share = |data: &[f32]| -> Result<_> { Ok(device.buffer(data)?.share()) };
-        Ok(Batch { points: share(points)?, targets: share(targets)?, ones: share(&vec![1.0; count])?, count })
+        let (points, targets) = (device.tensor([count, INPUTS], points)?, device.tensor([count, OUTPUTS], targets)?);
+        Ok(Batch { points, targets, count })
     }
 }
 
-/// The parameters of a layer. They are moved through the operations that update them.
+/// The parameters of a layer, `y = x * weights + bias`. They are moved through the operations that update them.
 struct Layer {
-    weights: DeviceBuffer<f32>,
-    bias: DeviceBuffer<f32>,
-    outputs: usize,
-    inputs: usize,
+    weights: Tensor<f32>,
+    bias: Tensor<f32>,
 }
 
 impl Layer {
@@ -41,26 +37,15 @@ impl Layer {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             ((state >> 40) as f32 / (1u64 << 23) as f32 - 1.0) * reach
         };
-        let weights = device.upload((0..outputs * inputs).map(|_| next()).collect::<Vec<_>>())?;
-        let bias = device.upload((0..outputs).map(|_| next() * 0.5).collect::<Vec<_>>())?;
-        Ok(Layer { weights: weights.into(), bias: bias.into(), outputs, inputs })
+        let weights = device.tensor([inputs, outputs], (0..outputs * inputs).map(|_| next()).collect::<Vec<_>>())?;
+        let bias = device.tensor([outputs], (0..outputs).map(|_| next() * 0.5).collect::<Vec<_>>())?;
+        Ok(Layer { weights, bias })
     }
 
-    /// The product of the forward direction.
-    fn forward(&self, points: usize) -> Matmul {
-        Matmul::new(self.outputs, points, self.inputs)
-    }
-
-    /// The product that takes a gradient back through the weights.
-    fn backward(&self, points: usize) -> Matmul {
-        Matmul::new(self.inputs, points, self.outputs).trans_a(Transpose::Yes)
-    }
-
-    /// `weights -= rate * gradient * input^T`.
-    fn learn(self, lt: &BlasLt, rate: f32, gradient: &GpuRef<f32>, input: &GpuRef<f32>, points: usize) -> Result<Self> {
-        let spec = Matmul::new(self.outputs, self.inputs, points).trans_b(Transpose::Yes).alpha(-rate).beta(1.0);
-        let weights = lt.matmul(spec, gradient, input, self.weights)?;
-        Ok(Layer { weights: weights.into(), ..self })
+    /// `weights -= rate * input^T * gradient`.
+    fn learn(self, lt: &BlasLt, rate: f32, gradient: &Tensor<f32>, input: TensorRef<'_, f32>) -> Result<Self> {
+        let weights = lt.matmul(Matmul::new().alpha(-rate).beta(1.0), input.transpose(), gradient, self.weights)?;
+        Ok(Layer { weights: weights.into_output(), ..self })
     }
 }
 
@@ -100,51 +85,45 @@ impl Network {
         let Some([first, second, third]) = self.layers.take() else {
             return Err(windlass::Error::invalid("network", "an earlier step failed half-way"));
         };
+        let hidden = || device.uninit::<f32>([n, HIDDEN]);
 
         // Forward. What the gradients need comes out beside the activations.
-        let spec = first.forward(n);
-        let epilogue = Epilogue::gelu_aux_bias(device.uninit(spec.preactivation_len()?)?, &first.bias);
-        let operands = Operands::new(&first.weights, &batch.points);
-        let (h1, pre) = lt.matmul_with(spec, operands, epilogue, device.uninit(HIDDEN * n)?)?.each();
-        let h1 = h1.share();
+        let operands = Operands::new(&batch.points, &first.weights);
+        let epilogue = Epilogue::gelu_aux_bias(&first.bias);
+        let (h1, pre) = lt.matmul_with(Matmul::new(), operands, epilogue, hidden()?)?.into_output();
 
-        let spec = second.forward(n);
-        let epilogue = Epilogue::relu_aux_bias(device.uninit(spec.mask_len()?)?, &second.bias);
-        let operands = Operands::new(&second.weights, &h1);
-        let (h2, mask) = lt.matmul_with(spec, operands, epilogue, device.uninit(HIDDEN * n)?)?.each();
-        let h2 = h2.share();
+        let operands = Operands::new(&h1, &second.weights);
+        let epilogue = Epilogue::relu_aux_bias(&second.bias);
+        let (h2, mask) = lt.matmul_with(Matmul::new(), operands, epilogue, hidden()?)?.into_output();
 
         // The targets are the C of the last product: what comes out is the error, not the output.
-        let spec = third.forward(n).beta(-1.0);
-        let operands = Operands::new(&third.weights, &h2).c(&batch.targets);
-        let epilogue = Epilogue::bias(&third.bias);
-        let error = lt.matmul_with(spec, operands, epilogue, device.uninit(OUTPUTS * n)?)?.share();
+        let operands = Operands::new(&h2, &third.weights).c(&batch.targets);
+        let (spec, epilogue) = (Matmul::new().beta(-1.0), Epilogue::bias(&third.bias));
+        let error = lt.matmul_with(spec, operands, epilogue, device.uninit([n, OUTPUTS])?)?.into_output();
         let loss = Loss { sum: device.blas().dot(&error, &error)?, values: OUTPUTS * n };
 
         // Backward: through the weights, times the derivative; the biases' gradients come out beside.
         let g3 = error;
-        let operands = Operands::new(&third.weights, &g3);
-        let epilogue = Epilogue::drelu_bgrad(&mask, device.uninit(HIDDEN)?);
-        let d = device.uninit(HIDDEN * n)?;
-        let (g2, bias2) = lt.matmul_with(third.backward(n), operands, epilogue, d)?.each();
-        let g2 = g2.share();
+        let operands = Operands::new(&g3, third.weights.transpose());
+        let (g2, bias2) =
+            lt.matmul_with(Matmul::new(), operands, Epilogue::drelu_bgrad(&mask), hidden()?)?.into_output();
 
-        let operands = Operands::new(&second.weights, &g2);
-        let epilogue = Epilogue::dgelu_bgrad(&pre, device.uninit(HIDDEN)?);
-        let d = device.uninit(HIDDEN * n)?;
-        let (g1, bias1) = lt.matmul_with(second.backward(n), operands, epilogue, d)?.each();
-        let g1 = g1.share();
+        let operands = Operands::new(&g2, second.weights.transpose());
+        let (g1, bias1) =
+            lt.matmul_with(Matmul::new(), operands, Epilogue::dgelu_bgrad(&pre), hidden()?)?.into_output();
 
         // The factor 2 and the mean are in the rate.
         let rate = 2.0 * rate / n as f32;
         let blas = device.blas();
-        let mut first = first.learn(&lt, rate, &g1, &batch.points, n)?;
-        let mut second = second.learn(&lt, rate, &g2, &h1, n)?;
-        let mut third = third.learn(&lt, rate, &g3, &h2, n)?;
-        first.bias = blas.axpy(-rate, &bias1, first.bias)?.into();
-        second.bias = blas.axpy(-rate, &bias2, second.bias)?.into();
-        let sum = Matmul::new(OUTPUTS, 1, n).alpha(-rate).beta(1.0);
-        third.bias = lt.matmul(sum, &g3, &batch.ones, third.bias)?.into();
+        let mut first = first.learn(&lt, rate, &g1, batch.points.view())?;
+        let mut second = second.learn(&lt, rate, &g2, h1.view())?;
+        // The bias of the last layer has no activation to ride on: its gradient comes out beside that of the weights.
+        let (spec, operands) = (Matmul::new().alpha(-rate).beta(1.0), Operands::new(h2.transpose(), &g3));
+        let (weights, bias3) = lt.matmul_with(spec, operands, Epilogue::bgrad_b(), third.weights)?.into_output();
+        let bias = blas.axpy(-rate, &bias3, third.bias)?.into_output();
+        let third = Layer { weights, bias };
+        first.bias = blas.axpy(-rate, &bias1, first.bias)?.into_output();
+        second.bias = blas.axpy(-rate, &bias2, second.bias)?.into_output();
         self.layers = Some([first, second, third]);
         Ok(loss)
     }

@@ -18,14 +18,14 @@ pub(crate) fn sharpen(device: &Device, [column_blur, row_blur]: [&[f64]; 2], pho
     let photograph = device.tensor([height, width], photograph)?;
 
     // Each call returns at once, its result is what the next one reads, and nothing waits before the last line.
-    let column_twice = blas.product(&column_blur, &column_blur)?;
-    let row_twice = blas.product(&row_blur, &row_blur)?;
-    let blurred = blas.product(&blas.product(&column_blur, &photograph)?, &row_blur)?;
+    let column_twice = device.matmul(&column_blur, &column_blur)?;
+    let row_twice = device.matmul(&row_blur, &row_blur)?;
+    let blurred = device.matmul(&device.matmul(&column_blur, &photograph)?, &row_blur)?;
 
-    let (mut picture, mut ahead) = (device.zeros_tensor([height, width])?, device.zeros_tensor([height, width])?);
+    let (mut picture, mut ahead) = (device.zeros([height, width])?, device.zeros([height, width])?);
     for step in 0..STEPS {
         // `twice - blurred` is the gradient of half the squared distance. The step is 1, for no eigenvalue of a blur is above 1.
-        let twice = blas.product(&blas.product(&column_twice, &ahead)?, &row_twice)?;
+        let twice = device.matmul(&device.matmul(&column_twice, &ahead)?, &row_twice)?;
         let momentum = step as f64 / (step + 3) as f64;
         let next = device.update((picture, ahead), (&twice, &blurred), |(picture, ahead), (twice, blurred)| {
             let next = (ahead - (twice - blurred)).max(0.0).min(1.0);

@@ -2,7 +2,7 @@
 //!
 //! The one cache of the crate, for plans, algorithm choices and the like, with any key. **Evicted values are returned
 //! to the caller**, to be dropped where that may take long: with no lease and no lock held, or kept by a dispatch
-//! ([`crate::Enqueue`], `keep`) whose work may still use them.
+//! ([`crate::op::Enqueue`], `keep`) whose work may still use them.
 
 use crate::core::sync::Mutex;
 use lru::LruCache;

@@ -10,14 +10,14 @@ pub(crate) mod device_info;
 pub(crate) mod dispatch;
 pub(crate) mod element;
 pub(crate) mod epoch;
-pub(crate) mod error;
+pub mod error;
 pub(crate) mod fp8;
 #[cfg_attr(
     not(all(feature = "host", feature = "libraries")),
     allow(dead_code, reason = "what has memory to spoil may be left out")
 )]
 pub(crate) mod harsh;
-pub(crate) mod health;
+pub mod health;
 pub(crate) mod inside;
 pub(crate) mod intern;
 pub(crate) mod launch;
@@ -32,5 +32,5 @@ pub(crate) mod room;
 pub(crate) mod segment;
 pub(crate) mod settings;
 pub(crate) mod sync;
-pub(crate) mod trace;
+pub mod trace;
 pub(crate) mod truth;

@@ -8,6 +8,7 @@ use crate::engines::loader::{self, Library, Version};
 #[cfg(target_os = "linux")]
 use crate::engines::worker::Question;
 
+/// Libraries.
 impl Device {
     /// The version of a CUDA library that the device uses, as the library itself reports it.
     ///

@@ -38,32 +38,23 @@ fn bytes_of<T: Element>(len: usize) -> Result<usize> {
 
 impl Device {
     /// A buffer of `len` zeros.
-    ///
-    /// Returns a buffer, not a pending: nothing is left to report, and later operations on it are ordered after the
-    /// zeroing.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`] with the bytes that were requested, free and allowed; [`Error::InvalidArgument`] when the
-    /// size overflows; the device's own error when it cannot be used.
-    pub fn zeros<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
+    pub(crate) fn zeroed<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
         match self.kind() {
             // The memory comes zeroed from the system, and counts as written.
             crate::core::device_info::DeviceKind::Host if self.recording().is_none() => {
                 let region = self.region((bytes_of::<T>(len)?, len, shift::lead(size_of::<T>())))?;
                 Ok(DeviceBuffer::new(region, 0, len))
             }
-            _ => Ok(self.fill(self.uninit(len)?, T::zeroed())?.into_output()),
+            _ => Ok(self.filled(self.unwritten(len)?, T::zeroed())?.into_output()),
         }
     }
 
     /// A buffer of `len` elements that were never written.
     ///
-    /// Checked: the first operation on it must overwrite all of it (an upload, a fill, a GEMM with `beta == 0` into a
-    /// matrix without gaps). Reading it before that fails with [`Error::InvalidArgument`].
-    ///
     /// # Errors
-    /// As [`zeros`](Self::zeros).
-    pub fn uninit<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
+    /// [`Error::OutOfMemory`] with the bytes that were requested, free and allowed; [`Error::InvalidArgument`] when the
+    /// size overflows; the device's own error when it cannot be used.
+    pub(crate) fn unwritten<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
         self.uninit_behind(len, shift::lead(size_of::<T>()))
     }
 

@@ -149,6 +149,7 @@ impl<T: Element> std::fmt::Debug for Mirrored<T> {
     }
 }
 
+/// Memory on the host and on the device.
 impl Device {
     /// Uploads data that must survive the loss of the device; see [`Mirrored`]. Waits until the upload is complete.
     ///

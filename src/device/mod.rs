@@ -24,9 +24,9 @@ pub(crate) mod library;
 mod memory;
 pub(crate) mod mirrored;
 mod open;
-pub(crate) mod pipeline;
+pub mod pipeline;
 pub mod placement;
-pub(crate) mod program;
+pub mod program;
 pub(crate) mod supervisor;
 pub mod tensor;
 pub mod timeline;
@@ -57,10 +57,10 @@ use std::time::Duration;
 /// # fn main() -> Result<(), windlass::Error> {
 /// use windlass::{Device, Gemm};
 /// let device = Device::best()?; // the first healthy GPU, else the CPU
-/// let a = device.buffer(vec![1.0f32, 3.0, 2.0, 4.0])?; // column-major: [[1, 2], [3, 4]]
-/// let c = device.zeros::<f32>(4)?;
-/// let c = device.blas().gemm(Gemm::new(2, 2, 2), &a, &a, c)?.await_result()?;
-/// assert_eq!(device.to_vec(&c)?, [7.0, 15.0, 10.0, 22.0]);
+/// let a = device.tensor([2, 2], [1.0f32, 2.0, 3.0, 4.0])?;
+/// let c = device.uninit([2, 2])?;
+/// let c = device.blas().gemm(Gemm::new(), &a, &a, c)?.await_result()?;
+/// assert_eq!(device.to_vec(&c)?, [7.0, 10.0, 15.0, 22.0]);
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
@@ -72,6 +72,7 @@ pub struct Device {
     bound: Option<Arc<Epoch>>,
 }
 
+/// What it is, and how it is.
 impl Device {
     pub(crate) fn from_inner(inner: Arc<Inner>) -> Self {
         Device { inner, options: Options::default(), bound: None }
@@ -262,8 +263,8 @@ impl Device {
     /// [`Error::Timeout`] when the work in flight did not end in time; then nothing has changed. [`Error::DeviceLost`]
     /// when the device is lost, which a rebuild in this process cannot repair. [`Error::ContextPoisoned`] when another
     /// rebuild is under way. [`Error::Unsupported`] from inside an operation's host half, and from a hook that a
-    /// rebuild of this device waits for, and from the hooks [`after_enqueue`](crate::Trace::after_enqueue) and
-    /// [`before_complete`](crate::Trace::before_complete) of this device.
+    /// rebuild of this device waits for, and from the hooks [`after_enqueue`](crate::trace::Trace::after_enqueue) and
+    /// [`before_complete`](crate::trace::Trace::before_complete) of this device.
     pub fn rebuild(&self, deadline: Duration) -> Result<()> {
         crate::core::inside::refuse_inside("a rebuild")?;
         refuse_inside_hook("a rebuild", self.inner.counters.trace())?;
@@ -289,8 +290,8 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::Timeout`], or the device's own error when it died; [`Error::Unsupported`] from inside an operation's
-    /// host half, and from the hooks [`after_enqueue`](crate::Trace::after_enqueue) and
-    /// [`before_complete`](crate::Trace::before_complete) of this device, whose operation is still in flight.
+    /// host half, and from the hooks [`after_enqueue`](crate::trace::Trace::after_enqueue) and
+    /// [`before_complete`](crate::trace::Trace::before_complete) of this device, whose operation is still in flight.
     pub fn synchronize(&self, limit: Duration) -> Result<()> {
         crate::core::inside::refuse_inside("a wait for the device")?;
         refuse_inside_hook("a wait for the device", self.inner.counters.trace())?;

@@ -6,6 +6,7 @@ use crate::core::sync::Arc;
 use crate::engines::config::Kind;
 use crate::engines::loader::Library;
 
+/// Opening a device.
 impl Device {
     /// Opens the CPU.
     ///

@@ -37,7 +37,7 @@ pub mod dispatch {}
 /// [`Device::record`]: crate::Device::record
 /// [`Error::GpuRefStale`]: crate::Error::GpuRefStale
 /// [`Error::Unsupported`]: crate::Error::Unsupported
-/// [`Op::wire`]: crate::Op::wire
+/// [`Op::wire`]: crate::op::Op::wire
 /// [`Program::bind`]: crate::Program::bind
 /// [`Program::bisect`]: crate::Program::bisect
 /// [`Program::capture_graphs`]: crate::Program::capture_graphs
@@ -48,11 +48,11 @@ pub mod dispatch {}
 /// [`Program::set`]: crate::Program::set
 /// [`Program::stats`]: crate::Program::stats
 /// [`Program::to_dot`]: crate::Program::to_dot
-/// [`ProgramStats`]: crate::ProgramStats
+/// [`ProgramStats`]: crate::program::ProgramStats
 /// [`Program`]: crate::Program
 /// [`Recorder::later`]: crate::Recorder::later
 /// [`Recorder`]: crate::Recorder
-/// [`Replayed::get`]: crate::Replayed::get
+/// [`Replayed::get`]: crate::program::Replayed::get
 /// [`into_buffers`]: crate::PendingDispatch::into_buffers
 /// [`narrow`]: crate::DeviceBuffer::narrow
 /// [isolated]: crate::guide::isolated
@@ -123,7 +123,7 @@ pub mod faults {}
 ///
 /// [`Device::from_env`]: crate::Device::from_env
 /// [`Unsupported`]: crate::Error::Unsupported
-/// [`Wire::plain`]: crate::Wire::plain
+/// [`Wire::plain`]: crate::op::Wire::plain
 /// [`standby`]: crate::DeviceBuilder::standby
 /// [`watchdog`]: crate::DeviceBuilder::watchdog
 /// [`worker::init`]: crate::worker::init
@@ -132,9 +132,9 @@ pub mod isolated {}
 #[cfg_attr(any(not(doctest), feature = "nvrtc"), doc = include_str!("kernels.md"))]
 ///
 /// [checked]: crate::guide::checking
-/// [`Enqueue`]: crate::Enqueue
-/// [`Op::cuda`]: crate::Op::cuda
-/// [`Op`]: crate::Op
+/// [`Enqueue`]: crate::op::Enqueue
+/// [`Op::cuda`]: crate::op::Op::cuda
+/// [`Op`]: crate::op::Op
 /// [`nvrtc`]: crate::nvrtc
 pub mod kernels {}
 #[cfg_attr(any(not(doctest), feature = "nvrtc"), doc = include_str!("checking.md"))]
@@ -244,7 +244,7 @@ pub mod nets {}
 #[doc = include_str!("performance.md")]
 ///
 /// [`Device::pipeline`]: crate::Device::pipeline
-/// [`Trace`]: crate::Trace
+/// [`Trace`]: crate::trace::Trace
 /// [`Wait::Adaptive`]: crate::Wait
 /// [`timeline::Timeline`]: crate::timeline
 pub mod performance {}
@@ -283,8 +283,8 @@ pub mod clusters {}
 pub mod environment {}
 #[doc = include_str!("from_cudarc.md")]
 ///
-/// [`Enqueue`]: crate::Enqueue
-/// [`Op`]: crate::Op
+/// [`Enqueue`]: crate::op::Enqueue
+/// [`Op`]: crate::op::Op
 pub mod from_cudarc {}
 #[doc = include_str!("from_python.md")]
 pub mod from_python {}

@@ -50,7 +50,24 @@ pub enum Side {
     Right,
 }
 
+impl Order {
+    /// The other one, in which the transposed matrix lies.
+    #[cfg(feature = "blas")]
+    pub(in crate::libraries) fn turned(self) -> Self {
+        match self {
+            Order::Column => Order::Row,
+            Order::Row => Order::Column,
+        }
+    }
+}
+
 impl Uplo {
+    /// The triangle of a matrix that lies in `order`, as a library sees it that reads columns.
+    #[cfg(feature = "blas")]
+    pub(in crate::libraries) fn by_columns(self, order: Order) -> Self {
+        if order == Order::Row { self.transposed() } else { self }
+    }
+
     /// The triangle that has the same elements if the matrix is read by rows instead of columns.
     pub(in crate::libraries) fn transposed(self) -> Self {
         match self {
@@ -61,6 +78,12 @@ impl Uplo {
 }
 
 impl Side {
+    /// The side of A in a product that is written in `order`, as a library computes it that writes columns.
+    #[cfg(feature = "blas")]
+    pub(in crate::libraries) fn by_columns(self, order: Order) -> Self {
+        if order == Order::Row { self.transposed() } else { self }
+    }
+
     /// The side of A in the transposed product.
     pub(in crate::libraries) fn transposed(self) -> Self {
         match self {
@@ -80,15 +103,6 @@ impl Transpose {
             Transpose::No => 0,
             Transpose::Conjugate if T::DTYPE.is_complex() => 2,
             Transpose::Yes | Transpose::Conjugate => 1,
-        }
-    }
-
-    /// The equivalent for the transpose of a matrix of `T`; `None` if that is a conjugate without a transpose.
-    pub(in crate::libraries) fn of_transpose<T: crate::core::element::Element>(self) -> Option<Self> {
-        match self {
-            Transpose::No => Some(Transpose::Yes),
-            Transpose::Conjugate if T::DTYPE.is_complex() => None,
-            Transpose::Yes | Transpose::Conjugate => Some(Transpose::No),
         }
     }
 

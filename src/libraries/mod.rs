@@ -2,7 +2,7 @@
 //! calls and its caches. The highest floor: it may use every other, and none may use it.
 //!
 //! `kernel` builds our own kernels, `operands` reads the layouts of tensors as vectors and matrices. `routine` has what the routines of
-//! several libraries share, `tensor_routine` those over tensors, `setters` and `flags` what their specifications share.
+//! several libraries share, `tensor_routine` those over tensors, `flags` what their specifications share.
 //!
 //! The list at the end is all that a library needs outside of its folder. CONTRIBUTING.md, "Adding a library",
 //! describes the steps. A folder is compiled if its cargo feature is selected; in it, the halves of its operations are
@@ -54,7 +54,6 @@ pub mod reductions;
 #[cfg(feature = "rng")]
 pub mod rng;
 mod routine;
-mod setters;
 #[cfg(feature = "solver")]
 pub mod solver;
 #[cfg(feature = "sparse")]
@@ -63,7 +62,6 @@ pub mod sparse;
 pub mod tensor_ops;
 #[cfg(feature = "expressions")]
 mod tensor_routine;
-mod tensors;
 
 use crate::device::{Device, DeviceBuilder};
 use crate::engines::loader::Library;

@@ -4,6 +4,7 @@
 use crate::core::buffer::DeviceBuffer;
 use crate::device::Device;
 use crate::device::program::Program;
+use crate::device::tensor::Layout;
 use crate::libraries::blas::{Gemm, Gemv};
 use crate::libraries::fft::FftSpec;
 use num_complex::Complex;
@@ -11,18 +12,19 @@ use num_complex::Complex;
 /// Answers, temporaries that share memory, lists of operands, and captured windows.
 fn products(device: &Device, captured: &DeviceBuffer<f64>) -> Program {
     let recorded = device.record(|r| {
-        let (a, x, y) = (r.input::<f64>(4)?, r.operand::<f64>(2)?, r.output::<f64>(4)?);
-        let one = r.labelled("one").blas().gemv(Gemv::new(2, 2), &a, &x, r.uninit(2)?)?.into_output();
+        let (column, square) = (Layout::columns(2, 1), Layout::columns(2, 2));
+        let (a, x, y) = (r.input::<f64>(square)?, r.operand::<f64>(2)?, r.output::<f64>(square)?);
+        let one = r.labelled("one").blas().gemv(Gemv::new(), &a, &x, r.uninit(2)?)?.into_output();
         drop(r.blas().nrm2(&one)?);
-        let two = r.blas().gemv(Gemv::new(2, 2), captured, &one, r.uninit(2)?)?.into_output();
+        let two = r.blas().gemv(Gemv::new(), captured.view(square)?, &one, r.uninit(2)?)?.into_output();
         let three = r.blas().axpy(2.0, captured.as_in().slice(1..3)?, two)?.into_buffer();
         let x = r.blas().scal(0.5, x)?.into_buffer();
         drop(r.blas().iamax(&x)?);
-        let y = r.blas().gemm(Gemm::new(2, 2, 1), &three, &x, y)?.into_output();
-        let (gemm, all) = (Gemm::new(2, 2, 2).beta(1.0), [a.as_in(), a.as_in()]);
-        let others = vec![r.zeros(4)?, y];
-        let y = r.blas().gemm_batched(gemm, &all, &all, others)?.into_output().remove(1);
-        r.copy(y.as_in().slice(0..2)?, x).map(drop)?;
+        let y = r.blas().gemm(Gemm::new(), three.view(column)?, x.view(Layout::rows(1, 2))?, y)?.into_output();
+        let gemm = Gemm::new().beta(1.0);
+        let others = vec![r.zeros(4)?.with_layout(square)?, y];
+        let y = r.blas().gemm_batched(gemm, [&a, &a], [&a, &a], others)?.into_output().remove(1);
+        r.copy(y.buffer().as_in().slice(0..2)?, x).map(drop)?;
         Ok(())
     });
     recorded.unwrap().0

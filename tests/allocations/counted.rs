@@ -195,7 +195,7 @@ fn waiting_for_any_leaves_nothing_behind_on_work_that_lasts() {
     let asleep = crate::common::Asleep::default();
     let mut rounds = |pendings: &mut Vec<_>, n: usize| {
         for _ in 0..n {
-            let x = std::mem::replace(&mut quick, device.uninit(0).unwrap());
+            let x = std::mem::replace(&mut quick, device.uninit(0).unwrap().into_buffer());
             // Long enough that the wait has to sleep on both.
             asleep.here();
             let waiter = asleep.clone();
@@ -242,7 +242,7 @@ fn memory_that_nobody_has_written_is_not_touched() {
     let grown = common::footprint().0.saturating_sub(before);
     assert!(grown < 256 << 20, "{grown} bytes of two times 1 GiB were touched");
     for at in [0, 12_345_678, (1 << 27) - 1] {
-        let read = device.download(zeros.as_in().slice(at..at + 1).unwrap()).unwrap();
+        let read = device.download(zeros.buffer().as_in().slice(at..at + 1).unwrap()).unwrap();
         assert_eq!(read.await_result().unwrap(), [0.0]);
     }
     drop(uninit);
@@ -271,7 +271,7 @@ fn a_slice_goes_straight_into_a_buffer_at_rest() {
     const LEN: usize = 1 << 20;
     let device = host(2).open().unwrap();
     let data: Vec<u64> = (0..LEN as u64).collect();
-    let mut target = device.zeros::<u64>(LEN).unwrap();
+    let mut target = device.zeros::<u64>(LEN).unwrap().into_buffer();
     // A runner that is just leaving has a place yet; one of several times finds it free.
     let mut least = i64::MAX;
     for _ in 0..20 {
@@ -291,7 +291,7 @@ fn a_slice_may_change_when_its_upload_has_returned() {
     for device in [host(1).open().unwrap(), host(3).open().unwrap(), inline().open().unwrap()] {
         for len in [1usize, 5000, 700_000] {
             let mut data = vec![1u64; len];
-            let mut target = device.zeros::<u64>(len).unwrap();
+            let mut target = device.zeros::<u64>(len).unwrap().into_buffer();
             for round in 0..10u64 {
                 data.fill(round);
                 target = device.upload_into(&data[..], target).unwrap().into_output();
@@ -305,7 +305,7 @@ fn a_slice_may_change_when_its_upload_has_returned() {
     // Behind work that lasts.
     let device = host(2).open().unwrap();
     let gate = Gate::default();
-    let target = gate.hold(&device, device.zeros::<u64>(5000).unwrap()).into_output();
+    let target = gate.hold(&device, device.zeros::<u64>(5000).unwrap().into_buffer()).into_output();
     let mut data = vec![5u64; 5000];
     let target = device.upload_into(&data[..], target).unwrap().into_output();
     data.fill(99);

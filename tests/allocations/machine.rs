@@ -4,7 +4,7 @@ use crate::alone;
 use crate::counted::peak;
 use windlass::nvrtc::{Image, KernelChecks, LaunchConfig, Out, Write};
 use windlass::ptx::{Area, Checks, Fault, PtxModule, Shape};
-use windlass::{Device, Error, FindingKind};
+use windlass::{Device, Error, error::FindingKind};
 
 const HEAD: &str = ".version 7.0\n.target sm_70\n.address_size 64\n";
 const MIB: i64 = 1 << 20;

@@ -13,4 +13,3 @@ mod blaslt;
 mod level1;
 mod level2;
 mod level3;
-mod orders;

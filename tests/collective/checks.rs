@@ -11,7 +11,7 @@ fn devices() -> Vec<Device> {
 }
 
 fn buffers<T: Element>(devices: &[Device], lens: &[usize]) -> Vec<Tensor<T>> {
-    devices.iter().zip(lens).map(|(device, len)| device.zeros_tensor([*len]).unwrap()).collect()
+    devices.iter().zip(lens).map(|(device, len)| device.zeros([*len]).unwrap()).collect()
 }
 
 fn up(device: &Device, x: f32) -> Tensor<f32> {

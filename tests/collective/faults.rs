@@ -5,7 +5,10 @@
 use crate::{LONG, gpus};
 use std::time::Instant;
 use windlass::collective::{Combine, Communicator};
-use windlass::{DeviceBuffer, Enqueue, Op, Ptx, Result, SlicesMut, Spans};
+use windlass::{
+    DeviceBuffer, Result,
+    op::{Enqueue, Op, Ptx, SlicesMut, Spans},
+};
 
 static KERNELS: Ptx = Ptx::new(
     ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry bad() {\n.reg .u64 %a;\nmov.u64 %a, 64;\n\
@@ -27,7 +30,7 @@ impl Op for Bad {
         Ok(())
     }
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
-        let dims = windlass::LaunchDims { grid: (1, 1, 1), block: (1, 1, 1), shared: 0 };
+        let dims = windlass::op::LaunchDims { grid: (1, 1, 1), block: (1, 1, 1), shared: 0 };
         // SAFETY: that the kernel breaks its promise is the point of the test.
         unsafe { queue.launch(&KERNELS, c"bad", dims, &[]) }
     }

@@ -125,7 +125,10 @@ fn deterministic_reductions_have_the_same_bits_on_all_engines() {
 #[cfg(feature = "cuda")]
 #[test]
 fn a_new_kernel_and_frees_between_collectives_wait_for_nothing() {
-    use windlass::{DeviceBuffer, Enqueue, LaunchDims, Op, OpKind, Ptx, Result, SlicesMut, Spans};
+    use windlass::{
+        DeviceBuffer, Result,
+        op::{Enqueue, LaunchDims, Op, OpKind, Ptx, SlicesMut, Spans},
+    };
     static KERNELS: Ptx = Ptx::new(include_str!("../../src/device/supervisor/self_test.ptx")); // `y = x * x + 1`
     struct New;
     impl Op for New {
@@ -164,7 +167,7 @@ fn a_new_kernel_and_frees_between_collectives_wait_for_nothing() {
     }
     let y = devices.iter().zip(&x).map(|(device, x)| {
         drop(device.uninit::<u8>(1 << 20).unwrap());
-        device.dispatch(New, (x.buffer().as_in(),), (device.uninit(len).unwrap(),)).unwrap().into_output()
+        device.dispatch(New, (x.buffer().as_in(),), (device.uninit(len).unwrap().into_buffer(),)).unwrap().into_output()
     });
     let y: Vec<_> = y.collect();
     drop(x);

@@ -195,9 +195,9 @@ pub(crate) fn all_moves(world: &World<'_>, count: usize, rng: &mut Rng) {
 
 /// Waits for a pending, which must succeed.
 #[track_caller]
-pub(crate) fn done<O: windlass::Output>(pending: PendingDispatch<O>) -> O
+pub(crate) fn done<O: windlass::op::Output>(pending: PendingDispatch<O>) -> O
 where
-    windlass::Failure<O>: std::fmt::Debug,
+    windlass::op::Failure<O>: std::fmt::Debug,
 {
     match pending.await_result() {
         Ok(output) => output,

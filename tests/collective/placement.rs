@@ -6,7 +6,9 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex};
 use windlass::placement::{Link, Placement, islands};
 use windlass::{
-    Device, DeviceBuffer, Error, FaultPlan, HostPool, Op, Phase, RestartPolicy, Result, Slices, SlicesMut, Spans,
+    Device, DeviceBuffer, Error, FaultPlan, HostPool, RestartPolicy, Result,
+    health::Phase,
+    op::{Op, Slices, SlicesMut, Spans},
 };
 
 fn place(devices: &[Device]) -> Placement {
@@ -100,7 +102,7 @@ fn a_key_has_one_device_and_few_move_when_it_goes() {
 fn the_least_loaded_is_the_one_with_the_fewest_dispatches_in_flight() {
     let devices = hosts(3);
     let (place, held) = (place(&devices), Held::default());
-    let busy = |device: &Device| device.dispatch(held.clone(), (), (device.uninit(1).unwrap(),)).unwrap();
+    let busy = |device: &Device| device.dispatch(held.clone(), (), (device.uninit(1).unwrap().into_buffer(),)).unwrap();
     let one = busy(&devices[0]);
     let next = || place.least_loaded().unwrap().name();
     let taken: Vec<_> = (0..10).map(|_| next()).collect();

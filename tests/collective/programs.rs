@@ -63,7 +63,7 @@ fn step(comm: &Communicator, devices: &[Device], a: &mut Cells, b: &mut Cells, r
         _ => {
             // Work of one device, which the collectives before and after must be ordered with.
             let buffer = a.buffers.remove(root);
-            a.buffers.insert(root, devices[root].fill_part(buffer, 7).unwrap().into_output());
+            a.buffers.insert(root, devices[root].fill(buffer, 7).unwrap().into_output());
             a.model[root] = vec![7; len];
         }
     }

@@ -61,7 +61,7 @@ impl Process {
     }
 
     fn rooms<T: Exact>(&self, len: usize) -> Vec<Tensor<T>> {
-        self.devices.iter().map(|device| device.uninit_tensor([len]).unwrap()).collect()
+        self.devices.iter().map(|device| device.uninit([len]).unwrap()).collect()
     }
 
     /// One for the root, if it is of this process.
@@ -234,16 +234,16 @@ fn a_collective_that_does_not_fit_together_fails_everywhere_and_the_next_one_run
 /// Work that fails when the test tells it to.
 struct Fails(std::sync::Mutex<std::sync::mpsc::Receiver<()>>);
 
-impl windlass::Op for Fails {
+impl windlass::op::Op for Fails {
     const NAME: &'static str = "fails";
     type Reads = ();
     type Output = DeviceBuffer<f32>;
     type Raw = ();
 
-    fn check(&self, (): &(), _: &windlass::Spans<(f32,)>) -> windlass::Result<()> {
+    fn check(&self, (): &(), _: &windlass::op::Spans<(f32,)>) -> windlass::Result<()> {
         Ok(())
     }
-    fn host(&self, (): (), _: windlass::SlicesMut<'_, Self>) -> windlass::Result<()> {
+    fn host(&self, (): (), _: windlass::op::SlicesMut<'_, Self>) -> windlass::Result<()> {
         let _ = self.0.lock().unwrap().recv_timeout(LONG);
         Err(Error::unsupported("as the test wanted"))
     }
@@ -257,7 +257,7 @@ fn a_collective_whose_input_fails_in_one_process_fails_in_all_and_the_next_one_r
     job(&[1, 1, 1], |process| {
         let device = &process.devices[0];
         let (fail, told) = std::sync::mpsc::channel();
-        let mut x = device.zeros::<f32>(4).unwrap();
+        let mut x = device.zeros::<f32>(4).unwrap().into_buffer();
         if process.index == 1 {
             x = device.dispatch(Fails(std::sync::Mutex::new(told)), (), (x,)).unwrap().into_output();
         }

@@ -16,13 +16,13 @@ fn tensors_are_sent_in_row_major_order() {
                 let at = Rendezvous::new(address, rank, 2).limit(LONG).silence(LONG);
                 let comm = Communicator::join(&at, [&device]).unwrap();
                 let x = device.tensor([4, 3], (0..12).map(|x| (x + 100 * rank) as i32).collect::<Vec<_>>()).unwrap();
-                let all = comm.all_gather([&x], [device.uninit_tensor([2, 4, 3]).unwrap()]).unwrap();
+                let all = comm.all_gather([&x], [device.uninit([2, 4, 3]).unwrap()]).unwrap();
                 let all = all.await_result().unwrap().remove(0);
                 assert_eq!(all.shape(), [2, 4, 3]);
                 assert_eq!(device.item(all.slice((1, 2, 1)).unwrap()).unwrap(), 107);
                 // A part of a tensor, at an offset: rows 1 and 2 of four.
                 let rows = x.slice((1..3, ..)).unwrap();
-                let part = comm.reduce_scatter(Combine::Sum, [&rows], [device.uninit_tensor([1, 3]).unwrap()]).unwrap();
+                let part = comm.reduce_scatter(Combine::Sum, [&rows], [device.uninit([1, 3]).unwrap()]).unwrap();
                 let part = part.await_result().unwrap().remove(0);
                 let first = 2 * (3 + 3 * rank as i32) + 100;
                 assert_eq!(device.to_vec(&part).unwrap(), [first, first + 2, first + 4]);
@@ -67,7 +67,7 @@ fn tensors_of_which_a_root_has_more() {
                     };
                     assert_eq!(sum.map(all), (rank == root).then(|| vec![300, 303, 306, 309]));
                     assert_eq!(all(make(2)), own);
-                    let room = if rank == root { vec![device.uninit_tensor([3, 1, 2]).unwrap()] } else { none() };
+                    let room = if rank == root { vec![device.uninit([3, 1, 2]).unwrap()] } else { none() };
                     let parts = one(comm.gather(root, [&make(1)], room));
                     assert_eq!(parts.map(all), (rank == root).then(|| vec![0, 1, 100, 101, 200, 201]));
                     // The root's six rows stay; the others get two of them.
@@ -77,7 +77,7 @@ fn tensors_of_which_a_root_has_more() {
                     let count = if rank == root { 12 } else { 4 };
                     assert_eq!(all(part), (0..count).map(|x| x + first + 100 * root as i32).collect::<Vec<_>>());
                 }
-                let turned = one(comm.all_to_all([&make(3)], [device.uninit_tensor([3, 2]).unwrap()])).unwrap();
+                let turned = one(comm.all_to_all([&make(3)], [device.uninit([3, 2]).unwrap()])).unwrap();
                 let row = |from: i32| [100 * from + 2 * rank as i32, 100 * from + 2 * rank as i32 + 1];
                 assert_eq!(turned.shape(), [3, 2]);
                 assert_eq!(all(turned), [row(0), row(1), row(2)].concat());
@@ -131,7 +131,7 @@ fn what_is_no_tensor_in_row_major_order_is_refused_and_comes_back() {
     let x = comm.all_reduce_in_place(Combine::Sum, x).unwrap().await_result().unwrap();
     assert_eq!((x[0].shape(), x[1].shape()), (&[3, 2][..], &[6, 1][..]));
     assert_eq!(devices[0].to_vec(&x[0]).unwrap(), [3.0; 6]);
-    let none = devices.iter().map(|device| device.zeros_tensor::<f32>([0, 3]).unwrap());
+    let none = devices.iter().map(|device| device.zeros::<f32>([0, 3]).unwrap());
     let none = comm.all_reduce_in_place(Combine::Sum, none).unwrap().await_result().unwrap();
     assert_eq!(none[1].shape(), [0, 3]);
 }

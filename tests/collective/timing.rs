@@ -36,7 +36,7 @@ fn timing_of_an_all_reduce() {
         began.elapsed().as_secs_f64() * 1e3
     );
     for bytes in (0..10).map(|power| 8usize << (3 * power)) {
-        let mut x: Vec<_> = devices.iter().map(|device| device.zeros_tensor::<f32>([bytes / 4]).unwrap()).collect();
+        let mut x: Vec<_> = devices.iter().map(|device| device.zeros::<f32>([bytes / 4]).unwrap()).collect();
         let count = if bytes < 1 << 20 { 2000 } else { (8usize << 30).div_ceil(bytes).clamp(8, 100) };
         let mut held = Some(x);
         let alone = median(count / 2 + 10, || {
@@ -97,7 +97,7 @@ fn timing_of_host_devices_in_one_process() {
         let comm = Communicator::new(&devices).unwrap();
         for bytes in [64usize, 4 << 10, 256 << 10, 4 << 20, 64 << 20, 256 << 20] {
             let make = |len: usize| -> Vec<Tensor<f32>> {
-                devices.iter().map(|device| device.zeros_tensor::<f32>([len / 4]).unwrap()).collect()
+                devices.iter().map(|device| device.zeros::<f32>([len / 4]).unwrap()).collect()
             };
             let count = (2usize << 30).div_ceil(bytes).clamp(5, 500);
             let moved = |bytes: usize, seconds: f64| {
@@ -153,7 +153,7 @@ fn timing_between_processes() {
     let last: usize = std::env::var("TIMING_LAST").map_or(64 << 20, |last| last.parse().unwrap());
     for bytes in (0..10).map(|power| 8usize << (3 * power)).take_while(|bytes| *bytes < last).chain([last]) {
         let count = (1usize << 30).div_ceil(bytes).clamp(8, 1000);
-        let mut held = Some(device.zeros_tensor::<f32>([bytes / 4]).unwrap());
+        let mut held = Some(device.zeros::<f32>([bytes / 4]).unwrap());
         let reduced = median(count, || {
             let x = vec![held.take().unwrap()];
             held = comm.all_reduce_in_place(Combine::Sum, x).unwrap().await_result().unwrap().pop();
@@ -170,7 +170,7 @@ fn timing_between_processes() {
         });
         let in_a_row = in_a_row.min_by(f64::total_cmp).unwrap();
         let x = device.zeros::<f32>((bytes / 4).div_ceil(comm.ranks())).unwrap();
-        let mut held = Some(device.zeros_tensor::<f32>([x.len() * comm.ranks()]).unwrap());
+        let mut held = Some(device.zeros::<f32>([x.len() * comm.ranks()]).unwrap());
         let gathered = median(count, || {
             let y = vec![held.take().unwrap()];
             held = comm.all_gather([&x], y).unwrap().await_result().unwrap().pop();

@@ -3,7 +3,7 @@
 
 use super::{Rng, refused};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use windlass::{Device, DeviceBuffer, PendingDispatch, Program, Replayed, Verdict};
+use windlass::{Device, DeviceBuffer, PendingDispatch, Program, Tensor, Verdict, program::Replayed};
 
 const LEN: usize = 12;
 
@@ -18,7 +18,7 @@ struct Reader {
 
 type Download = PendingDispatch<Vec<f64>, Verdict>;
 
-type Flight = (PendingDispatch<Replayed<(DeviceBuffer<f64>,)>, Verdict>, Vec<f64>);
+type Flight = (PendingDispatch<Replayed<(Tensor<f64>,)>, Verdict>, Vec<f64>);
 
 struct Model<'d> {
     device: &'d Device,
@@ -98,7 +98,7 @@ impl Model<'_> {
         self.note(format!("write {window:?} of part {full:?} by {kind}"));
         let value = self.rng.below(100) as f64;
         let buffer = match kind {
-            0 => self.device.fill(buffer, value).unwrap().into_output(),
+            0 => self.device.fill(buffer, value).unwrap().into_buffer(),
             1 => self.device.blas().scal(-1.0, buffer).unwrap().into_buffer(),
             _ => {
                 let one = self.device.upload(vec![1.0; window.len()]).unwrap().into_output();
@@ -237,15 +237,15 @@ impl Model<'_> {
                 for (y, x) in self.memory[target].iter_mut().zip(read) {
                     *y += factor * x;
                 }
-                pending.into_buffers().unwrap().0
+                pending.into_operands().unwrap().0
             }
             Err(rejected) => {
                 assert!(target.start < window.end && window.start < target.end, "{}\n{}", rejected.error, self.told());
                 assert_eq!(refused(&rejected.error).0, "operand 0");
-                rejected.back.unwrap().downcast::<DeviceBuffer<f64>>().unwrap().0
+                rejected.back.unwrap().0
             }
         };
-        self.parts.insert(at, (buffer.widen(), full));
+        self.parts.insert(at, (buffer.into_buffer().widen(), full));
     }
 
     fn told(&self) -> String {
@@ -255,7 +255,7 @@ impl Model<'_> {
     fn collect(&mut self) -> usize {
         let count = self.flights.len() + self.downloads.len();
         for (pending, expected) in std::mem::take(&mut self.flights) {
-            let (y,) = pending.await_result().unwrap().buffers;
+            let (y,) = pending.await_result().unwrap().operands;
             let y = self.device.download(&y).unwrap().await_result().unwrap();
             assert_eq!(y, expected, "a replay read something else, of\n{}", self.told());
         }
@@ -297,14 +297,14 @@ pub fn halves_that_are_overwritten_beside_replays(device: &Device, len: usize, r
                 let (left, right) = x.split_at(len).unwrap();
                 let left = device.fill(left, round).unwrap().into_output();
                 let right = device.fill(right, round).unwrap().await_result().unwrap();
-                x = left.join(right).unwrap();
+                x = left.into_buffer().join(right.into_buffer()).unwrap();
             }
         });
         let _stop = Stop(&over);
         let mut y = device.zeros::<f64>(2 * len).unwrap();
         let mut before = [0.0; 2];
         for _ in 0..rounds {
-            (y,) = program.replay((), (y,)).unwrap().into_buffers().unwrap();
+            (y,) = program.replay((), (y,)).unwrap().into_operands().unwrap();
             let data = device.download(&y).unwrap().await_result().unwrap();
             let (left, right) = data.split_at(len);
             for (half, before) in [left, right].into_iter().zip(&mut before) {

@@ -3,10 +3,13 @@
 use super::LONG;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use windlass::{Device, DeviceBuffer, Enqueue, Error, List, Op, OpKind, Result, Slices, SlicesMut, Spans, Submitted};
+use windlass::{
+    Device, DeviceBuffer, Error, Result, Submitted,
+    op::{Enqueue, List, Op, OpKind, Slices, SlicesMut, Spans},
+};
 
 #[cfg(feature = "cuda")]
-static KERNELS: windlass::Ptx = windlass::Ptx::new(include_str!("../../src/device/supervisor/self_test.ptx")); // `y = x * x + 1`
+static KERNELS: windlass::op::Ptx = windlass::op::Ptx::new(include_str!("../../src/device/supervisor/self_test.ptx")); // `y = x * x + 1`
 
 /// The output of each device becomes `x * x + 1`, where `x` is the input on the next device.
 #[derive(Default)]
@@ -122,7 +125,7 @@ impl<const BLOCKING: bool> Op for Exchange<BLOCKING> {
                 return Err(as_the_test_wanted());
             }
             let input = inputs[(device + 1) % count];
-            let dims = windlass::LaunchDims::for_elements(output.len())?;
+            let dims = windlass::op::LaunchDims::for_elements(output.len())?;
             let arguments = [(*output).into(), input.into(), output.len().into()];
             // SAFETY: the kernel has these parameters, reads the input and writes the output, which are of one length.
             unsafe { queue.on(device)?.launch(&KERNELS, c"self_test", dims, &arguments)? };
@@ -212,9 +215,9 @@ fn step(devices: &[Device], rng: &mut super::Rng, cells: &mut [Cell]) {
         _ => (device.copy_peer(cells[from].buffer.as_ref().unwrap(), x), cells[from].model),
     };
     (cells[at].buffer, cells[at].model) = match submitted {
-        Ok(pending) => (Some(pending.into_output()), model),
+        Ok(pending) => (Some(pending.into_buffer()), model),
         // Its source has failed.
-        Err(rejected) => (Some(rejected.back.expect("the target comes back").0), None),
+        Err(rejected) => (Some(rejected.back.expect("the target comes back").0.into_buffer()), None),
     };
 }
 

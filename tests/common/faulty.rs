@@ -2,7 +2,10 @@
 
 use crate::common::{Deed, InPlace};
 use serde::{Deserialize, Serialize};
-use windlass::{Enqueue, Result, Wire};
+use windlass::{
+    Result,
+    op::{Enqueue, Wire},
+};
 
 /// What can go wrong, by the number that the kernel knows it by.
 pub(crate) const KINDS: [&str; 8] =
@@ -12,14 +15,14 @@ pub(crate) const KINDS: [&str; 8] =
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Faulty(pub(crate) u32);
 
-static KERNELS: windlass::Ptx = windlass::Ptx::new(include_str!("faulty.ptx"));
+static KERNELS: windlass::op::Ptx = windlass::op::Ptx::new(include_str!("faulty.ptx"));
 
 impl Deed for Faulty {
     const NAME: &'static str = "faulty";
     type Element = f32;
     fn cuda(&self, queue: &mut Enqueue<'_, InPlace<Self>>) -> Result<()> {
         let (x,) = *queue.writes();
-        let dims = windlass::LaunchDims { grid: (1, 1, 1), block: (1, 1, 1), shared: 0 };
+        let dims = windlass::op::LaunchDims { grid: (1, 1, 1), block: (1, 1, 1), shared: 0 };
         // SAFETY: an address and the kind; that the kernel breaks its promise is the point of the test.
         unsafe { queue.launch(&KERNELS, c"faulty", dims, &[x.into(), self.0.into()]) }
     }

@@ -1,7 +1,10 @@
 //! Operations of a test's own on one buffer, in place: what each does is told, the rest is the same for all.
 
 use serde::{Deserialize, Serialize};
-use windlass::{Cost, DeviceBuffer, Element, Enqueue, Error, Op, Result, Slices, SlicesMut, Spans, Wire};
+use windlass::{
+    DeviceBuffer, Element, Error, Result,
+    op::{Cost, Enqueue, Op, Slices, SlicesMut, Spans, Wire},
+};
 
 /// What an operation does to its buffer.
 pub trait Deed: Send + Sync + Sized + 'static {

@@ -1,7 +1,6 @@
 //! Vectors laid out in buffers, with what lies between their elements watched.
 
 use super::{Sample, assert_same_bits};
-use windlass::blas::{Vector, VectorMut};
 use windlass::reference::Value;
 use windlass::tensor::Layout;
 use windlass::{Device, DeviceBuffer, Tensor, TensorRef};
@@ -50,24 +49,14 @@ impl<T: Sample> Laid<T> {
         Layout::new([self.n], [self.inc], offset).expect("a layout")
     }
 
-    /// To be read, as a tensor.
+    /// To be read.
     pub fn tensor<'a>(&self, buffer: &'a DeviceBuffer<T>) -> TensorRef<'a, T> {
         buffer.view(self.layout()).expect("a view")
     }
 
-    /// To be written, as a tensor; its buffer is the whole.
+    /// To be written; its buffer is the whole.
     pub fn tensor_mut(&self, device: &Device) -> Tensor<T> {
         self.up(device).with_layout(self.layout()).expect("a tensor")
-    }
-
-    /// To be read.
-    pub fn view<'a>(&self, buffer: &'a DeviceBuffer<T>) -> Vector<'a, T> {
-        buffer.strided(self.n, self.inc)
-    }
-
-    /// To be written.
-    pub fn view_mut(&self, device: &Device) -> VectorMut<T> {
-        self.up(device).into_strided(self.n, self.inc)
     }
 
     /// That `got` differs from this buffer in the elements alone. Gives these.

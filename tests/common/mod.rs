@@ -9,6 +9,7 @@
 mod asleep;
 mod captures;
 pub mod child;
+mod columns;
 pub mod degenerate;
 pub mod edge;
 pub mod exchange;
@@ -25,6 +26,7 @@ mod work;
 
 pub use asleep::{Asleep, lasts_an_hour, let_others_run};
 pub use captures::{captures, halves_that_are_overwritten_beside_replays};
+pub use columns::{columns, conjugated, into_columns, new_columns, op, rows};
 pub use grid::{left_out, seed_left_out};
 pub use in_place::{Deed, InPlace};
 pub use laid::{INCREMENTS, Laid, assert_near, magnitude, unit};
@@ -243,7 +245,7 @@ pub fn buffer<T: Element>(submitted: Submitted<Tensor<T>>) -> Submitted<DeviceBu
 pub fn routine<T>(answer: Result<T, impl Into<Error>>) -> String {
     let Err(error) = answer else { panic!("it was not refused") };
     let error = error.into();
-    error.site().and_then(windlass::Site::op).unwrap_or_default().to_owned()
+    error.site().and_then(windlass::error::Site::op).unwrap_or_default().to_owned()
 }
 
 /// The name and the reason of an argument that was refused.

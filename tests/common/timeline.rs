@@ -97,9 +97,9 @@ pub fn work(builder: DeviceBuilder) -> Read {
     let recorder = Timeline::new();
     let device = builder.timeline(&recorder).open().unwrap();
     let one = || {
-        let (a, b) = (up(&device, vec![1.0f64; 16]), up(&device, vec![2.0f64; 16]));
+        let (a, b) = (device.full([4, 4], 1.0f64).unwrap(), device.full([4, 4], 2.0f64).unwrap());
         let labelled = device.labelled("a \"quoted\" label");
-        let c = labelled.blas().gemm(Gemm::new(4, 4, 4), &a, &b, device.zeros(16).unwrap()).unwrap();
+        let c = labelled.blas().gemm(Gemm::new(), &a, &b, device.zeros([4, 4]).unwrap()).unwrap();
         assert_eq!(down(&device, &c.into_output()), [8.0; 16]);
     };
     std::thread::scope(|scope| {

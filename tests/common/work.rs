@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use windlass::{
-    Device, DeviceBuffer, DeviceKind, Element, Op, PendingDispatch, Result, Slices, SlicesMut, Spans, Wire,
+    Device, DeviceBuffer, DeviceKind, Element, PendingDispatch, Result,
+    op::{Op, Slices, SlicesMut, Spans, Wire},
 };
 
 /// `x = f(x)` by a closure; host only.
@@ -104,7 +105,7 @@ pub fn busy(device: &Device, x: DeviceBuffer<f64>, ms: u64) -> DeviceBuffer<f64>
 struct Spin(u64);
 
 #[cfg(feature = "cuda")]
-static SPIN: windlass::Ptx = windlass::Ptx::new(
+static SPIN: windlass::op::Ptx = windlass::op::Ptx::new(
     "\
 .version 7.0
 .target sm_70
@@ -133,8 +134,8 @@ impl Deed for Spin {
         Ok(())
     }
     #[cfg(feature = "cuda")]
-    fn cuda(&self, queue: &mut windlass::Enqueue<'_, InPlace<Self>>) -> Result<()> {
-        let dims = windlass::LaunchDims { grid: (1, 1, 1), block: (1, 1, 1), shared: 0 };
+    fn cuda(&self, queue: &mut windlass::op::Enqueue<'_, InPlace<Self>>) -> Result<()> {
+        let dims = windlass::op::LaunchDims { grid: (1, 1, 1), block: (1, 1, 1), shared: 0 };
         // SAFETY: one parameter of 64 bits; the kernel touches no memory.
         unsafe { queue.launch(&SPIN, c"spin", dims, &[(self.0 * 1_000_000).into()]) }
     }

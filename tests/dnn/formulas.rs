@@ -193,7 +193,7 @@ pub(crate) fn others(devices: &[Device]) {
         }
     }
     for device in devices {
-        let x = device.zeros_tensor::<f32>([0, 3]).unwrap();
+        let x = device.zeros::<f32>([0, 3]).unwrap();
         let y = device.dnn().resize(&x, &[0, 7], None, Resize::new(Interpolation::Linear)).unwrap();
         assert_eq!(y.await_result().unwrap().shape(), [0, 7]);
         let nearest = Resize::new(Interpolation::Nearest(Nearest::Floor));
@@ -237,11 +237,11 @@ fn a_response_norm_names_its_own_arguments() {
     for device in crate::common::devices() {
         let norm = |size| ResponseNorm { size, alpha: 0.5, beta: 0.75, k: 1.5 };
         for (extents, size, argument) in [([1, 3], 1 << 30, "size"), ([1, 3], 0, "size"), ([1, 0], 2, "x")] {
-            let x = device.zeros_tensor::<f32>(extents).unwrap();
+            let x = device.zeros::<f32>(extents).unwrap();
             let error = device.dnn().response_norm(&x, norm(size)).unwrap_err();
             let told = crate::common::refused(&error);
             assert_eq!(
-                (told.0.as_ref(), error.site().and_then(windlass::Site::op)),
+                (told.0.as_ref(), error.site().and_then(windlass::error::Site::op)),
                 (argument, Some("norm")),
                 "{error}"
             );

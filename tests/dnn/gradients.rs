@@ -124,7 +124,7 @@ fn statistics(devices: &[Device], rng: &mut Rng) {
     same_bits(&ways, "weights by statistics");
 }
 
-fn read_at(device: &Device, x: &windlass::AnyTensor, k: usize) -> f64 {
+fn read_at(device: &Device, x: &windlass::tensor::AnyTensor, k: usize) -> f64 {
     let dense = device.contiguous(typed::<f64>(x)).unwrap().into_output();
     read(device, &dense)[k]
 }
@@ -270,7 +270,7 @@ pub(crate) fn cases(devices: &[Device], first: u64, count: u64) {
 pub(crate) fn of_nothing(devices: &[Device]) {
     for device in devices {
         let dnn = device.dnn();
-        let zeros = |extents: &[usize]| device.zeros_tensor::<f32>(extents).unwrap();
+        let zeros = |extents: &[usize]| device.zeros::<f32>(extents).unwrap();
         let linear = Resize::new(Interpolation::Linear);
         for (elements, to) in [([2, 3], [2, 0]), ([0, 3], [0, 7]), ([2, 3], [2, 3]), ([2, 0], [2, 0])] {
             let dx = dnn.resize_gradient(&zeros(&to), &elements, None, linear).unwrap().await_result().unwrap();
@@ -289,7 +289,7 @@ pub(crate) fn of_nothing(devices: &[Device]) {
                 assert_eq!(dx.shape(), extents);
             }
         }
-        let places = device.zeros_tensor::<i64>([0, 2]).unwrap();
+        let places = device.zeros::<i64>([0, 2]).unwrap();
         let dy = dnn.max_unpool_gradient(&zeros(&[0, 5]), &places, 1).unwrap().await_result().unwrap();
         assert_eq!(dy.shape(), [0, 2]);
         let spec = GridSample::new(Sampling::Cubic);
@@ -320,7 +320,7 @@ pub(crate) fn of_nothing(devices: &[Device]) {
 
 pub(crate) fn what_does_not_fit(device: &Device) {
     let dnn = device.dnn();
-    let x = |extents: &[usize]| device.zeros_tensor::<f32>(extents).unwrap();
+    let x = |extents: &[usize]| device.zeros::<f32>(extents).unwrap();
     let named = |error: windlass::Error, argument: &str| assert_eq!(refused(&error).0, argument, "{error}");
     named(dnn.softmax_gradient(&x(&[2, 3]), &x(&[3, 2]), 0).unwrap_err(), "dy");
     assert!(dnn.log_softmax_gradient(&x(&[2, 3]), &x(&[2, 3]), 2).is_err());
@@ -332,7 +332,7 @@ pub(crate) fn what_does_not_fit(device: &Device) {
     named(dnn.grid_sample_gradient(&x(&[1, 1, 2]), &x(&[1, 3, 1]), &[1, 1, 4], spec).unwrap_err(), "dy");
     named(dnn.grid_sample_gradient(&x(&[1, 1, 3]), &x(&[1, 3, 2]), &[1, 1, 4], spec).unwrap_err(), "grid");
     named(dnn.grid_sample_grid_gradient(&x(&[1, 1, 4]), &x(&[1, 3, 1]), &x(&[1, 2, 3]), spec).unwrap_err(), "dy");
-    let places = device.zeros_tensor::<i64>([2, 3]).unwrap();
+    let places = device.zeros::<i64>([2, 3]).unwrap();
     named(dnn.max_unpool_gradient(&x(&[3, 5]), &places, 1).unwrap_err(), "places");
     named(dnn.max_unpool_gradient(&x(&[2, 5]), &places, 3).unwrap_err(), "places");
     // A place beyond its own plane is not one of the next plane.

@@ -5,7 +5,7 @@ use crate::sample::{Number, Rng, read, same_bits, typed};
 use windlass::dnn::{Beyond, Convolution, Coordinates, DnnElement, GridSample, Interpolation, Pool, Resize, Sampling};
 use windlass::reductions::SoftmaxElement;
 use windlass::tensor::Layout;
-use windlass::{AnyTensor, Device, Tensor};
+use windlass::{Device, Tensor, tensor::AnyTensor};
 
 /// Elements side by side, which end where the memory ends, and the same ones with poison between them.
 fn both<T: Number>(device: &Device, extents: &[usize], elements: &[T]) -> [AnyTensor; 2] {

@@ -183,8 +183,8 @@ pub(crate) fn statistics(devices: &[Device]) {
 }
 
 pub(crate) fn axes_that_do_not_fit_are_told(device: &Device) {
-    let (dnn, x) = (device.dnn(), device.zeros_tensor::<f32>([2, 6, 4]).unwrap());
-    let weight = device.zeros_tensor::<f32>([5]).unwrap();
+    let (dnn, x) = (device.dnn(), device.zeros::<f32>([2, 6, 4]).unwrap());
+    let weight = device.zeros::<f32>([5]).unwrap();
     let told = |norm: NormKind, affine: &Affine<'_, f32>, epsilon: f64| {
         dnn.norm(&x, norm, epsilon, affine).unwrap_err().to_string()
     };

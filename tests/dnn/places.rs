@@ -156,7 +156,7 @@ fn table<T: Number + SoftmaxElement>(devices: &[Device], seed: u64) {
         let (numbers, dy) = (device.tensor(extents, indices.clone()).unwrap(), dy.up(device));
         let dw = device.dnn().embedding_gradient(typed::<T>(&dy), &numbers, rows, padding).unwrap();
         ways.push(read(device, &dw.await_result().unwrap()));
-        let w = device.zeros_tensor::<T>([rows, width]).unwrap();
+        let w = device.zeros::<T>([rows, width]).unwrap();
         let y = device.dnn().embedding(&w, &numbers).unwrap().await_result().unwrap();
         assert_eq!(y.shape(), [extents[0], extents[1], width]);
     }
@@ -221,8 +221,8 @@ pub(crate) fn unpooled(devices: &[Device]) {
         // Windows that do not overlap: the gradient goes the same way.
         let same = dnn.max_pool_gradient(&y, &places, x.shape(), &pool).unwrap().await_result().unwrap();
         same_bits(&[read(device, &back), read(device, &same)], "unpooled");
-        let none = device.zeros_tensor::<f32>([0, 3, 2]).unwrap();
-        let no_places = device.zeros_tensor::<i64>([0, 3, 2]).unwrap();
+        let none = device.zeros::<f32>([0, 3, 2]).unwrap();
+        let no_places = device.zeros::<i64>([0, 3, 2]).unwrap();
         let back = dnn.max_unpool(&none, &no_places, &[0, 3, 9], 1).unwrap().await_result().unwrap();
         assert_eq!(back.shape(), [0, 3, 9]);
         let far = device.tensor([1, 1], [4i64]).unwrap();
@@ -270,7 +270,7 @@ pub(crate) fn dropout(devices: &[Device]) {
                 let error = device.dnn().dropout(&x, rate, &stream).unwrap_err();
                 assert_eq!(refused(&error).0, "probability", "{error}");
             }
-            let none = device.zeros_tensor::<T>([0, 3]).unwrap();
+            let none = device.zeros::<T>([0, 3]).unwrap();
             assert!(
                 read(device, &device.dnn().dropout(&none, 0.5, &stream).unwrap().await_result().unwrap()).is_empty()
             );
@@ -283,7 +283,7 @@ pub(crate) fn dropout(devices: &[Device]) {
 
 pub(crate) fn what_does_not_fit(device: &Device) {
     let dnn = device.dnn();
-    let x = |extents: &[usize]| device.zeros_tensor::<f32>(extents).unwrap();
+    let x = |extents: &[usize]| device.zeros::<f32>(extents).unwrap();
     let spec = GridSample::new(Sampling::Linear);
     let named = |error: windlass::Error, argument: &str| assert_eq!(refused(&error).0, argument, "{error}");
     named(dnn.grid_sample(&x(&[1, 2]), &x(&[1, 1]), spec).unwrap_err(), "x");
@@ -291,7 +291,7 @@ pub(crate) fn what_does_not_fit(device: &Device) {
     named(dnn.grid_sample(&x(&[1, 2, 3, 3]), &x(&[2, 4, 4, 2]), spec).unwrap_err(), "grid");
     named(dnn.grid_sample(&x(&[1, 2, 0, 3]), &x(&[1, 4, 4, 2]), spec).unwrap_err(), "x");
     named(dnn.convolve_bias(&x(&[2, 3])).unwrap_err(), "dy");
-    let numbers = device.zeros_tensor::<i64>([2]).unwrap();
+    let numbers = device.zeros::<i64>([2]).unwrap();
     named(dnn.embedding(&x(&[2, 3, 4]), &numbers).unwrap_err(), "table");
     named(dnn.embedding_gradient(&x(&[3, 4]), &numbers, 2, None).unwrap_err(), "dy");
     named(dnn.embedding_gradient(&x(&[2, 4]), &numbers, 2, Some(2)).unwrap_err(), "padding");
@@ -299,7 +299,7 @@ pub(crate) fn what_does_not_fit(device: &Device) {
     let none = dnn.embedding_gradient(&x(&[2, 4]), &numbers, 0, None).and_then(|dw| Ok(dw.await_result()?));
     assert!(matches!(none, Err(windlass::Error::InvalidArgument { .. })), "{none:?}");
     let wide = 1usize << 33;
-    let numbers_of_one = device.zeros_tensor::<i64>([1, 1, 1]).unwrap();
+    let numbers_of_one = device.zeros::<i64>([1, 1, 1]).unwrap();
     assert!(dnn.max_unpool(&x(&[1, 1, 1]), &numbers_of_one, &[1, wide, wide], 2).is_err());
     named(dnn.max_unpool(&x(&[2, 4]), &numbers, &[2, 8], 1).unwrap_err(), "places");
     named(dnn.max_unpool(&x(&[2, 4]), &numbers, &[3, 8], 1).unwrap_err(), "elements");

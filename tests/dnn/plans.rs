@@ -119,11 +119,11 @@ fn a_workspace_has_the_callers_bound() {
 #[test]
 fn an_attention_is_explained() {
     for device in devices() {
-        let x = device.zeros_tensor::<f16>([1, 2, 16, 64]).unwrap();
+        let x = device.zeros::<f16>([1, 2, 16, 64]).unwrap();
         let plan = |training| device.dnn().plan_attention(&Attention::new(), &x, &x, &x, training).unwrap();
         check(&device, &plan(false).explain().unwrap());
         check(&device, &plan(true).prepare().unwrap());
-        let x = device.zeros_tensor::<f16>([0, 2, 16, 64]).unwrap();
+        let x = device.zeros::<f16>([0, 2, 16, 64]).unwrap();
         let info = device.dnn().plan_attention(&Attention::new(), &x, &x, &x, false).unwrap().explain().unwrap();
         assert_eq!(info.source, PlanSource::None);
     }
@@ -132,7 +132,7 @@ fn an_attention_is_explained() {
 #[test]
 fn extents_that_do_not_fit_have_no_plan() {
     for device in devices() {
-        let zeros = |extents: &[usize]| device.zeros_tensor::<f32>(extents).unwrap();
+        let zeros = |extents: &[usize]| device.zeros::<f32>(extents).unwrap();
         let (x, dnn, spec) = (zeros(&[1, 2, 5, 5]), device.dnn(), Convolution::new());
         let (channels, window, w) = (zeros(&[1, 3, 2, 2]), zeros(&[1, 2, 6, 6]), zeros(&[3, 2, 2, 2]));
         let (bias, residual) = (zeros(&[4]), zeros(&[1, 3, 5, 5]));

@@ -204,7 +204,7 @@ pub(crate) fn cases(devices: &[Device], first: u64, count: u64) {
 }
 
 pub(crate) fn what_does_not_fit_is_told(device: &Device) {
-    let (dnn, x) = (device.dnn(), device.zeros_tensor::<f32>([2, 3]).unwrap());
+    let (dnn, x) = (device.dnn(), device.zeros::<f32>([2, 3]).unwrap());
     let told = |pool: Pool| dnn.max_pool(&x, &pool).unwrap_err().to_string();
     for (pool, what) in [
         (Pool::new([4]), "spans 4 places, but an axis has 3"),
@@ -221,15 +221,15 @@ pub(crate) fn what_does_not_fit_is_told(device: &Device) {
         let error = told(pool);
         assert!(error.contains(what), "{error}");
     }
-    let wide = device.zeros_tensor::<i32>([2, 3]).unwrap();
+    let wide = device.zeros::<i32>([2, 3]).unwrap();
     let error = dnn.max_pool(&wide, &Pool::new([2])).unwrap_err().to_string();
     assert!(error.contains("i32 are not pooled"), "{error}");
-    let bytes = device.zeros_tensor::<u8>([2, 3]).unwrap();
+    let bytes = device.zeros::<u8>([2, 3]).unwrap();
     let error = dnn.average_pool(&bytes, &Pool::new([2])).unwrap_err().to_string();
     assert!(error.contains("u8 are not pooled"), "{error}");
     let error = dnn.average_pool_gradient(&x, &[2, 5], &Pool::new([2])).unwrap_err().to_string();
     assert!(error.contains("the windows need [2, 2]"), "{error}");
-    let empty = device.zeros_tensor::<f32>([2, 0]).unwrap();
+    let empty = device.zeros::<f32>([2, 0]).unwrap();
     let error = dnn.average_pool(&empty, &Pool::adaptive([2])).unwrap_err().to_string();
     assert!(error.contains("without elements"), "{error}");
 }

@@ -1,7 +1,7 @@
 //! Seeded tensors in any layout, whose other memory is poison, and what one knows of elements.
 
 use windlass::tensor::Layout;
-use windlass::{AnyTensor, Device, Element, Tensor, TensorRef, bf16, f16};
+use windlass::{Device, Element, Tensor, TensorRef, bf16, f16, tensor::AnyTensor};
 
 /// Numbers by a seed (xorshift, multiplied).
 pub(crate) struct Rng(u64);

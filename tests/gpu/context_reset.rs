@@ -8,7 +8,7 @@ use crate::common;
 use common::child::{self, in_a_process_of_its_own};
 use cudarc::driver::sys;
 use std::time::{Duration, Instant};
-use windlass::{Device, Error, Phase};
+use windlass::{Device, Error, health::Phase};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -81,8 +81,11 @@ fn scenario(kind: &str, device: &str) {
     }
     reset();
     // The driver looks at its context in every call of its own; a library may not.
-    let submitted =
-        if kind == "library" { crate::common::buffer(device.blas().scal(2.0, x)) } else { device.fill(x, 2.0) };
+    let submitted = if kind == "library" {
+        crate::common::buffer(device.blas().scal(2.0, x))
+    } else {
+        crate::common::buffer(device.fill(x, 2.0))
+    };
     let error = match submitted {
         Err(rejected) => rejected.error,
         Ok(pending) => pending.await_result().expect_err("its stream is gone").error,

@@ -6,11 +6,11 @@
 use crate::common;
 use crate::faulty;
 
-use common::InPlace;
 use common::child::{self, in_a_process_of_its_own};
+use common::{InPlace, into_columns};
 use faulty::{Faulty, KINDS};
 use std::time::{Duration, Instant};
-use windlass::{Device, Error, Phase, Result};
+use windlass::{Device, Error, Result, health::Phase};
 
 /// Rows and columns of a product that takes a GPU some 20 ms.
 const SIDE: usize = 8192;
@@ -25,13 +25,13 @@ fn scenario(number: usize, device: &str) -> Result<()> {
     // Making a library's handle and loading a kernel meet a fault that is there already: both are done ahead.
     device.blas().warm()?;
     device.blas().nrm2(&x)?.await_result()?;
-    let long = windlass::Gemm::<f32>::new(SIDE, SIDE, SIDE);
-    let (a, b) = (device.zeros(SIDE * SIDE)?, device.zeros(SIDE * SIDE)?);
-    let y = device.blas().gemm(long, &a, &b, device.uninit(SIDE * SIDE)?)?.await_result()?;
+    let (long, square) = (windlass::Gemm::<f32>::new, [SIDE, SIDE]);
+    let (a, b) = (device.zeros(square)?, device.zeros(square)?);
+    let y = device.blas().gemm(long(), &a, &b, device.uninit(square)?)?.await_result()?.into_buffer();
     let y = device.dispatch(InPlace(Faulty(0)), (), (y,))?.await_result()?;
 
     // The fault waits for a long product, and what is submitted meanwhile waits for the fault.
-    let y = device.blas().gemm(long, &a, &b, y)?.into_output();
+    let y = device.blas().gemm(long(), &a, &b, into_columns(y, SIDE, SIDE))?.into_buffer();
     let ((y,), faulty) = device.dispatch(InPlace(Faulty(number as u32)), (), (y,))?.into_parts();
     let start = Instant::now();
     let after: Vec<_> = (0..64).map(|_| device.blas().nrm2(&y)).collect::<std::result::Result<_, _>>()?;
@@ -95,14 +95,14 @@ fn scenario(number: usize, device: &str) -> Result<()> {
 /// A fault on one GPU while another works on: CUDA ends for both, and nothing of the other hangs.
 fn two_gpus() -> Result<()> {
     let (bad, good) = (Device::cuda(0)?, Device::cuda(1)?);
-    let long = windlass::Gemm::<f32>::new(SIDE, SIDE, SIDE);
-    let (a, b) = (good.zeros(SIDE * SIDE)?, good.zeros(SIDE * SIDE)?);
-    let mut y = good.blas().gemm(long, &a, &b, good.uninit(SIDE * SIDE)?)?.await_result()?;
-    let x = bad.dispatch(InPlace(Faulty(0)), (), (bad.zeros(16)?,))?.await_result()?;
+    let (long, square) = (windlass::Gemm::<f32>::new, [SIDE, SIDE]);
+    let (a, b) = (good.zeros(square)?, good.zeros(square)?);
+    let mut y = good.blas().gemm(long(), &a, &b, good.uninit(square)?)?.await_result()?;
+    let x = bad.dispatch(InPlace(Faulty(0)), (), (bad.zeros(16)?.into_buffer(),))?.await_result()?;
     // Half a second of work on the good one.
     let mut verdicts = Vec::new();
     for _ in 0..32 {
-        let ((next,), verdict) = good.blas().gemm(long, &a, &b, y)?.into_parts();
+        let ((next,), verdict) = good.blas().gemm(long(), &a, &b, y)?.into_parts();
         y = next;
         verdicts.push(verdict);
     }
@@ -121,7 +121,7 @@ fn two_gpus() -> Result<()> {
     println!("two_gpus: {done} done and {lost} lost on the other GPU, all resolved in {:?}", start.elapsed());
     assert!(start.elapsed() < Duration::from_secs(1));
     let start = Instant::now();
-    let error = good.fill(y, 1.0).expect_err("CUDA is over in this process").error;
+    let error = good.fill(y.into_buffer(), 1.0).expect_err("CUDA is over in this process").error;
     println!("two_gpus: a later call on it fails in {:?} as {error}", start.elapsed());
     assert!(error.is_poisoning(), "{error:?}");
     assert_eq!((bad.health().phase, good.health().phase), (Phase::Lost, Phase::Lost));

@@ -10,7 +10,7 @@ use common::child::gpu;
 use common::{InPlace, down, eventually, up};
 use faulty::{Faulty, KINDS};
 use std::time::{Duration, Instant};
-use windlass::{Device, DeviceBuilder, Error, Phase, RestartPolicy};
+use windlass::{Device, DeviceBuilder, Error, RestartPolicy, health::Phase};
 
 const LONG: Duration = Duration::from_secs(60);
 const WATCHDOG: Duration = Duration::from_millis(700);
@@ -71,7 +71,13 @@ fn every_kind_of_fault_is_recovered_from_again_and_again() {
     let rounds = std::env::var("WINDLASS_TEST_ROUNDS").map_or(2, |n| n.parse().unwrap());
     let device = builder.open().unwrap();
     works(&device);
-    drop(device.dispatch(InPlace(Faulty(0)), (), (device.zeros(1).unwrap(),)).unwrap().await_result().unwrap());
+    drop(
+        device
+            .dispatch(InPlace(Faulty(0)), (), (device.zeros(1).unwrap().into_buffer(),))
+            .unwrap()
+            .await_result()
+            .unwrap(),
+    );
     let level = device.memory().unwrap().free;
     println!("fault: shown after, recovered within (medians of {rounds})");
     for (kind, name) in KINDS.into_iter().enumerate().skip(1) {

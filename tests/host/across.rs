@@ -4,7 +4,7 @@ use crate::common::exchange::{Exchange, exchanged, random_programs};
 use crate::common::{Gate, LONG, down, eventually, host, inline, map, refused, seeds, up, within};
 use std::sync::Arc;
 use std::time::Duration;
-use windlass::{Device, DeviceBuffer, Error, FaultPlan, Op, Phase, Rejected};
+use windlass::{Device, DeviceBuffer, Error, FaultPlan, Rejected, health::Phase, op::Op};
 
 fn devices() -> [Device; 3] {
     [2, 1, 2].map(|threads| host(threads).open().unwrap())
@@ -34,7 +34,7 @@ fn an_exchange_follows_earlier_work_on_each_device_and_later_work_follows_it() {
             let gate = Gate::default();
             let inputs: Vec<_> = devices.iter().enumerate().map(|(i, d)| up(d, [i as u32 + 2; 4])).collect();
             let inputs: Vec<_> = devices.iter().zip(inputs).map(|(d, x)| gate.hold(d, x).into_output()).collect();
-            let outputs = devices.iter().map(|device| device.uninit(4).unwrap()).collect();
+            let outputs = devices.iter().map(|device| device.uninit(4).unwrap().into_buffer()).collect();
             // The uploads are over, and what holds the inputs is not.
             assert!(devices.iter().all(|device| eventually(10, || device.stats().in_flight == 1)));
             let pending =
@@ -100,10 +100,10 @@ impl Op for Alone {
     type Output = Vec<DeviceBuffer<u32>>;
     type Raw = ();
 
-    fn check(&self, (): &(), _: &windlass::Spans<(windlass::List<u32>,)>) -> windlass::Result<()> {
+    fn check(&self, (): &(), _: &windlass::op::Spans<(windlass::op::List<u32>,)>) -> windlass::Result<()> {
         Ok(())
     }
-    fn host(&self, (): (), _: windlass::SlicesMut<'_, Self>) -> windlass::Result<()> {
+    fn host(&self, (): (), _: windlass::op::SlicesMut<'_, Self>) -> windlass::Result<()> {
         Ok(())
     }
     fn finish(&self, (): ()) -> windlass::Result<()> {
@@ -148,7 +148,7 @@ fn a_fault_of_any_of_the_devices_settles_it_at_once() {
                 true => ([&faulty, &healthy], [&y, &x]),
                 false => ([&healthy, &faulty], [&x, &y]),
             };
-            let outputs = devices.map(|device| device.uninit(4).unwrap()).into();
+            let outputs = devices.map(|device| device.uninit(4).unwrap().into_buffer()).into();
             let pending = Exchange::<false>::default().submit(&devices, &inputs, outputs).unwrap(); // operation 1
             assert!(!pending.is_ready());
             drop(faulty.fill(faulty.uninit::<u32>(1).unwrap(), 1)); // operation 2
@@ -191,7 +191,7 @@ fn a_rebuild_of_any_of_the_devices_waits_for_it() {
         let gate = Gate::default();
         let x = gate.hold(&one, up(&one, [3u32; 4])).into_output();
         let y = up(&two, [4u32; 4]);
-        let outputs = vec![one.uninit(4).unwrap(), two.uninit(4).unwrap()];
+        let outputs = vec![one.uninit(4).unwrap().into_buffer(), two.uninit(4).unwrap().into_buffer()];
         let pending = Exchange::<false>::default().submit(&[&one, &two], &[&x, &y], outputs).unwrap();
         let error = two.rebuild(Duration::from_millis(1)).unwrap_err();
         assert!(matches!(error, Error::Timeout { .. }), "{error}");
@@ -206,7 +206,7 @@ fn a_rebuild_of_any_of_the_devices_waits_for_it() {
 fn a_device_that_works_inline_waits_for_it() {
     let (one, two) = (host(1).open().unwrap(), inline().open().unwrap());
     let (x, y) = (up(&one, [3u32; 4]), up(&two, [4u32; 4]));
-    let outputs = vec![one.uninit(4).unwrap(), two.uninit(4).unwrap()];
+    let outputs = vec![one.uninit(4).unwrap().into_buffer(), two.uninit(4).unwrap().into_buffer()];
     assert!(Exchange::<false>::default().submit(&[&one, &two], &[&x, &y], outputs).unwrap().is_ready());
 }
 
@@ -219,7 +219,7 @@ fn what_the_operation_holds_is_dropped_when_it_is_done() {
         let y = up(&two, [4u32; 4]);
         let op = Exchange::<false>::default();
         let kept = Arc::downgrade(&op.kept);
-        let outputs = vec![one.uninit(4).unwrap(), two.uninit(4).unwrap()];
+        let outputs = vec![one.uninit(4).unwrap().into_buffer(), two.uninit(4).unwrap().into_buffer()];
         drop(op.submit(&[&one, &two], &[&x, &y], outputs).unwrap());
         assert!(kept.upgrade().is_some());
         gate.open();

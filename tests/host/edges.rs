@@ -12,8 +12,9 @@ use windlass::fft::{Convolve, FftSpec, RealTransform, Trig};
 use windlass::reductions::All;
 use windlass::rng::{Normal, Uniform};
 use windlass::sparse::{CooBuilder, Spmv};
+use windlass::tensor::Layout;
 use windlass::{
-    Bool, Complex, Device, DeviceBuffer, Element, Error, Gemm, Matmul, Output, PendingDispatch, Tensor, Transpose, f16,
+    Bool, Complex, Device, DeviceBuffer, Element, Error, Gemm, Matmul, PendingDispatch, Tensor, f16, op::Output,
 };
 
 /// Makes operands.
@@ -173,26 +174,31 @@ const OF_LIBRARIES: &[Case] = &[
     ("swap", VECTOR, |on, n| done(on, on.device.blas().swap(on.reals(n), on.buffer(n, |i| i as f32)))),
     ("rot_real", VECTOR, |on, n| done(on, on.device.blas().rot_real(0.6, 0.8, on.reals(n), on.reals(n)))),
     ("gemv", VECTOR, |on, n| {
-        done(on, on.device.blas().gemv(Gemv::new(n, 3), &on.reals(3 * n), &on.reals(3), on.reals(n)))
+        let a = tensor(on.reals(3 * n), [3, n]);
+        done(on, on.device.blas().gemv(Gemv::new(), a.transpose(), &on.reals(3), on.reals(n)))
     }),
     ("gemv, transposed", VECTOR, |on, n| {
-        let spec = Gemv::new(n, 3).trans(Transpose::Yes);
-        done(on, on.device.blas().gemv(spec, &on.doubles(3 * n), &on.doubles(n), on.doubles(3)))
+        done(on, on.device.blas().gemv(Gemv::new(), &tensor(on.doubles(3 * n), [3, n]), &on.doubles(n), on.doubles(3)))
     }),
     ("ger", VECTOR, |on, n| {
-        done(on, on.device.blas().ger(Ger::new(n, 3), &on.reals(n), &on.reals(3), on.reals(3 * n)))
+        done(on, on.device.blas().ger(Ger::new(), &on.reals(n), &on.reals(3), tensor(on.reals(3 * n), [n, 3])))
     }),
     ("gemm f32", MATRIX, |on, n| {
-        done(on, on.device.blas().gemm(Gemm::new(n, 7, n), &on.reals(n * n), &on.reals(7 * n), on.reals(7 * n)))
+        let (a, b) = (tensor(on.reals(n * n), [n, n]), tensor(on.reals(7 * n), [n, 7]));
+        done(on, on.device.blas().gemm(Gemm::new(), &a, &b, tensor(on.reals(7 * n), [n, 7])))
     }),
     ("gemm f64", VECTOR, |on, n| {
-        done(on, on.device.blas().gemm(Gemm::new(3, 5, n), &on.doubles(3 * n), &on.doubles(5 * n), on.doubles(15)))
+        let (a, b) = (tensor(on.doubles(3 * n), [n, 3]), tensor(on.doubles(5 * n), [5, n]));
+        done(on, on.device.blas().gemm(Gemm::new(), a.transpose(), b.transpose(), tensor(on.doubles(15), [3, 5])))
     }),
     ("gemm f16", VECTOR, |on, n| {
-        done(on, on.device.blas().gemm(Gemm::new(n, 2, 3), &on.halves(3 * n), &on.halves(6), on.halves(2 * n)))
+        let (a, b) = (tensor(on.halves(3 * n), [3, n]), tensor(on.halves(6), [3, 2]));
+        done(on, on.device.blas().gemm(Gemm::new(), a.transpose(), &b, tensor(on.halves(2 * n), [n, 2])))
     }),
     ("matmul f16", VECTOR, |on, n| {
-        done(on, on.device.blas_lt().matmul(Matmul::new(2, n, 3), &on.halves(6), &on.halves(3 * n), on.halves(2 * n)))
+        let (a, b, d) = (on.halves(6), on.halves(3 * n), on.halves(2 * n).with_layout(Layout::columns(2, n)).unwrap());
+        let (a, b) = (a.view(Layout::columns(2, 3)).unwrap(), b.view(Layout::columns(3, n)).unwrap());
+        done(on, on.device.blas_lt().matmul(Matmul::new(), a, b, d))
     }),
     ("c2c", VECTOR, |on, n| done(on, on.device.fft().c2c(&FftSpec::new(), &on.complex(n), on.complex(n)))),
     ("r2c", VECTOR, |on, n| done(on, on.device.fft().r2c(&FftSpec::new(), &on.reals(n), on.complex(n / 2 + 1)))),

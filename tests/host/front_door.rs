@@ -42,7 +42,7 @@ fn the_error_alone_frees_the_buffers_that_were_moved_in() {
     let device = common::host(2).open().unwrap();
     let refused = || {
         let (a, c) = (device.zeros::<f32>(1 << 16).unwrap(), device.zeros::<f32>(1 << 16).unwrap());
-        device.blas().gemm(Gemm::new(999, 999, 999), &a, &a, c)
+        device.blas().gemm(Gemm::new(), &a, &a, c)
     };
     let keeps = || -> Result<(), Box<dyn std::error::Error>> { refused().map(drop).map_err(Into::into) };
     let drops = || -> Result<(), Box<dyn std::error::Error>> {
@@ -60,7 +60,7 @@ fn the_error_alone_frees_the_buffers_that_were_moved_in() {
 #[test]
 fn a_chain_of_causes_tells_nothing_twice() {
     let device = common::host(2).open().unwrap();
-    let rejected = device.zeros::<f32>(4).unwrap().split_at(5).unwrap_err();
+    let rejected = device.zeros::<f32>(4).unwrap().into_buffer().split_at(5).unwrap_err();
     assert!(std::error::Error::source(&rejected).is_none(), "its error has no cause of its own");
     assert_eq!(rejected.to_string(), rejected.error.to_string());
 }

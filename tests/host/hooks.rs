@@ -4,7 +4,11 @@ use crate::common::{builders, down, up, within};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use windlass::{Device, DeviceBuffer, DeviceBuilder, DeviceKind, Error, InFlight, OpInfo, Trace};
+use windlass::{
+    Device, DeviceBuffer, DeviceBuilder, DeviceKind, Error,
+    op::InFlight,
+    trace::{OpInfo, Trace},
+};
 
 /// What a test does in a hook, once. The buffer is another handle of the one that the operation writes.
 type Deed = dyn Fn(&Device, &DeviceBuffer<f64>) + Send + Sync;

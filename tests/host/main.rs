@@ -10,7 +10,6 @@
 mod common;
 
 mod across;
-mod arrays;
 mod bad_input;
 mod circles;
 mod conformance;

@@ -44,7 +44,7 @@ fn views_are_joined_along_each_axis() {
                 }
             }
         }
-        let empty = device.zeros_tensor::<i32>([2, 0, 4]).unwrap();
+        let empty = device.zeros::<i32>([2, 0, 4]).unwrap();
         let same = device.concat([&x, &empty], 1).unwrap().await_result().unwrap();
         assert_eq!(read(&device, &same), read(&device, &x));
         let stacked = device.stack([&x, &x], -1).unwrap().await_result().unwrap();
@@ -89,7 +89,7 @@ fn borders_are_those_of_the_definition() {
 #[test]
 fn what_does_not_fit_is_refused() {
     for device in devices() {
-        let (x, y) = (device.zeros_tensor::<f32>([2, 3]).unwrap(), device.zeros_tensor::<f32>([2, 4]).unwrap());
+        let (x, y) = (device.zeros::<f32>([2, 3]).unwrap(), device.zeros::<f32>([2, 4]).unwrap());
         assert_eq!(
             reason(device.concat([&x, &y], 0).unwrap_err()),
             "tensors[1]: extents [2, 4], but the first one has [2, 3]: only axis 0 may differ"
@@ -152,7 +152,7 @@ fn slices_are_taken_along_each_axis() {
         }
         let one = device.take(&wide, &device.tensor([], [5u64]).unwrap(), 0).unwrap().await_result().unwrap();
         assert_eq!((one.shape(), read(&device, &one)[0].to_f32()), (&[64][..], halves[320].to_f32()));
-        let none = device.take(&wide, &device.zeros_tensor::<i64>([0]).unwrap(), 0).unwrap().await_result().unwrap();
+        let none = device.take(&wide, &device.zeros::<i64>([0]).unwrap(), 0).unwrap().await_result().unwrap();
         assert_eq!(none.shape(), [0, 64]);
     }
 }
@@ -160,7 +160,7 @@ fn slices_are_taken_along_each_axis() {
 #[test]
 fn the_first_index_that_is_out_of_range_is_told_by_the_wait() {
     for device in devices() {
-        let x = device.zeros_tensor::<f32>([4, 8]).unwrap();
+        let x = device.zeros::<f32>([4, 8]).unwrap();
         for (numbers, first) in [(vec![0i64, 3, 4, 9], 2), (vec![-5, 0, 0, 7], 0), (vec![0, i64::MIN, i64::MAX, 0], 1)]
         {
             let numbers = device.tensor([2, 2], numbers).unwrap();
@@ -174,7 +174,7 @@ fn the_first_index_that_is_out_of_range_is_told_by_the_wait() {
         // SAFETY: there are 8 slices.
         let taken = unsafe { device.take_unchecked(&x, &fits, 1) }.unwrap().await_result().unwrap();
         assert_eq!(taken.shape(), [4, 1]);
-        let empty = device.zeros_tensor::<f32>([0, 8]).unwrap();
+        let empty = device.zeros::<f32>([0, 8]).unwrap();
         assert_eq!(
             reason(device.take(&empty, &fits, 0).unwrap_err()),
             "indices: 1 of them, but there is no slice: extents [0, 8]"
@@ -200,10 +200,10 @@ fn elements_are_rolled_around_an_axis() {
                 }
             }
         }
-        let x = device.zeros_tensor::<f32>([2, 3]).unwrap();
+        let x = device.zeros::<f32>([2, 3]).unwrap();
         assert_eq!(reason(device.roll(&x, 1, 2).unwrap_err()), "axis: axis 2, but there are 2 axes");
         assert_eq!(
-            reason(device.roll(device.zeros_tensor::<f32>([]).unwrap().view(), 1, 0).unwrap_err()),
+            reason(device.roll(device.zeros::<f32>([]).unwrap().view(), 1, 0).unwrap_err()),
             "axis: axis 0, but there are 0 axes"
         );
     }

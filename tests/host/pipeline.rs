@@ -103,7 +103,7 @@ fn failing(nth: u64) -> Device {
 
 #[cfg(feature = "host")]
 fn filled(device: &Device, n: usize) -> Result<PendingDispatch<DeviceBuffer<f32>>> {
-    let x: DeviceBuffer<f32> = device.uninit(n)?;
+    let x: DeviceBuffer<f32> = device.uninit(n)?.into_buffer();
     device.blas().scal(0.0, x).map(PendingDispatch::from).map_err(Error::from)
 }
 

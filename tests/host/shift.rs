@@ -47,8 +47,8 @@ fn every_buffer_begins_behind_its_memory() {
     }
     let device = host(2).open().unwrap();
     assert_eq!(begins_at(&device, up(&device, [0; 5])), 24);
-    assert_eq!(begins_at(&device, device.zeros(5).unwrap()), 24);
-    assert_eq!(begins_at(&device, device.fill(device.uninit(70_000).unwrap(), 0).unwrap().into_output()), 24);
+    assert_eq!(begins_at(&device, device.zeros(5).unwrap().into_buffer()), 24);
+    assert_eq!(begins_at(&device, device.fill(device.uninit(70_000).unwrap(), 0).unwrap().into_buffer()), 24);
     let tensor = device.full([2, 3], 7u64).unwrap();
     assert_eq!(begins_at(&device, tensor.into_buffer()), 24);
     // What an operation makes while it runs, too.

@@ -9,7 +9,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use windlass::timeline::Timeline;
-use windlass::{Device, FaultPlan, OpInfo, RestartPolicy, Trace};
+use windlass::{
+    Device, FaultPlan, RestartPolicy,
+    trace::{OpInfo, Trace},
+};
 
 /// A file for this test, and what its neighbours would be called.
 fn file(name: &str) -> PathBuf {

@@ -2,15 +2,16 @@
 
 use crate::common;
 
-use common::{Gate, builders, down, eventually, host, inline, is_host, let_others_run, up, within};
+use common::{Gate, builders, columns, down, eventually, host, inline, is_host, let_others_run, up, within};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use std::time::Duration;
 use windlass::clock::{ManualClock, Timing};
 use windlass::{
-    Complex, Cost, DType, Device, DeviceBuffer, DeviceBuilder, FaultPlan, Gemm, Op, OpInfo, Result, Slices, SlicesMut,
-    Spans, Trace,
+    Complex, DType, Device, DeviceBuffer, DeviceBuilder, FaultPlan, Gemm, Result,
+    op::{Cost, Op, Slices, SlicesMut, Spans},
+    trace::{OpInfo, Trace},
 };
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -104,11 +105,12 @@ fn each_operation_has_its_four_hooks_once_and_in_order() {
 fn hooks_name_the_operation_its_library_types_work_and_label() {
     for (device, recorder) in traced_devices() {
         let a = up(&device, vec![1i8; 6]);
+        let (of_a, of_b) = (columns(&a, 2, 3), columns(&a, 3, 2));
         let z = up(&device, vec![Complex::new(1.0f32, 0.0); 10]);
         recorder.complete(2);
         recorder.clear();
         let labelled = device.labelled("layer 3").blas();
-        let c = labelled.gemm(Gemm::<i8>::new(2, 2, 3), &a, &a, device.uninit(4).unwrap()).unwrap();
+        let c = labelled.gemm(Gemm::new(), of_a, of_b, device.uninit([2, 2]).unwrap()).unwrap();
         drop(c.await_result().unwrap());
         device.blas().nrm2(&z).unwrap().await_result().unwrap();
         let events = recorder.complete(2);
@@ -133,7 +135,7 @@ fn an_operation_that_is_refused_fires_no_completion() {
         recorder.clear();
         assert!(device.blas().axpy(1.0, &x, up(&device, [1.0f64; 4])).is_err());
         assert!(device.download(&device.uninit::<u8>(1).unwrap()).is_err());
-        assert!(device.blas().gemm(Gemm::<f64>::new(9, 9, 9), &x, &x, device.zeros(1).unwrap()).is_err());
+        assert!(device.blas().gemm(Gemm::new(), &x, &x, device.zeros(1).unwrap()).is_err());
         device.synchronize(Duration::from_secs(60)).unwrap();
         let told: Vec<_> = recorder.events().into_iter().map(|e| e.1.op).collect();
         assert!(["axpy", "download", "gemm"].iter().all(|op| !told.contains(op)), "{told:?} on {device:?}");

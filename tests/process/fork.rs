@@ -173,13 +173,13 @@ fn a_forked_child_is_told_at_once_how_its_parents_device_stands() {
         for device in [host(1).open().unwrap(), host(1).isolated().open().unwrap()] {
             let status = forked(|| {
                 let health = device.health();
-                health.phase == windlass::Phase::Lost
+                health.phase == windlass::health::Phase::Lost
                     && health.reason.is_some_and(|reason| reason.contains("fork"))
                     && lost(&device.wait_healthy(Duration::MAX).unwrap_err())
                     && lost(&device.rebuild(Duration::MAX).unwrap_err())
             });
             assert_eq!(status, 0, "{device:?}");
-            assert_eq!(device.health().phase, windlass::Phase::Healthy);
+            assert_eq!(device.health().phase, windlass::health::Phase::Healthy);
         }
     });
 }
@@ -191,8 +191,8 @@ struct Stands {
     open: std::sync::atomic::AtomicBool,
 }
 
-impl windlass::Trace for Stands {
-    fn before_complete(&self, _: &windlass::OpInfo) {
+impl windlass::trace::Trace for Stands {
+    fn before_complete(&self, _: &windlass::trace::OpInfo) {
         use std::sync::atomic::Ordering::SeqCst;
         if self.arrived.swap(true, SeqCst) {
             return;

@@ -2,7 +2,7 @@
 
 use crate::common::child::{alone, this_test};
 use crate::common::{LONG, down, eventually, host, up};
-use windlass::{Error, FaultPlan, Phase, RestartPolicy};
+use windlass::{Error, FaultPlan, RestartPolicy, health::Phase};
 
 /// Sets the soft limit; gives back what it was.
 pub(super) fn limit(resource: libc::__rlimit_resource_t, bytes: u64) -> u64 {

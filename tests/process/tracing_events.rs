@@ -11,7 +11,7 @@ use std::time::Duration;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
-use windlass::{FaultPlan, Phase, RestartPolicy};
+use windlass::{FaultPlan, RestartPolicy, health::Phase};
 
 /// Level, and `name=value` of every field.
 type Told = (Level, Vec<(&'static str, String)>);

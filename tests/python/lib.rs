@@ -7,7 +7,7 @@ use std::ffi::{CString, c_char, c_void};
 use std::ptr::{NonNull, null, null_mut};
 use windlass::dlpack::{Dlpack, DlpackForm};
 use windlass::external::ForeignStream;
-use windlass::{AnyTensor, Device, Error, TensorRef};
+use windlass::{Device, Error, TensorRef, tensor::AnyTensor};
 
 thread_local! { static LAST: RefCell<CString> = RefCell::default(); }
 

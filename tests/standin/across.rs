@@ -6,7 +6,7 @@ use crate::common::{LONG, Rng, down, eventually, host, seeds, up, within};
 use crate::standin::{Driver, Mode, in_child, in_turns, session};
 use std::sync::Arc;
 use std::time::Duration;
-use windlass::{Device, DeviceBuffer, Error, Phase};
+use windlass::{Device, DeviceBuffer, Error, health::Phase};
 
 /// GPUs at rest that have access to each other's memory.
 fn gpus<const N: usize>(slots: usize) -> [Device; N] {
@@ -46,10 +46,10 @@ fn an_exchange_follows_earlier_work_on_each_device_and_later_work_follows_it() {
         for _ in 0..10 {
             let exchange = Exchange::<false>::default().submit(&refs(&devices), &refs(&inputs), outputs).unwrap();
             outputs = exchange.into_output();
-            let overwrite = |(device, x): (&Device, _)| device.fill(x, 0).unwrap().into_output();
+            let overwrite = |(device, x): (&Device, _)| device.fill(x, 0).unwrap().into_buffer();
             inputs = devices.iter().zip(inputs).map(overwrite).collect();
             assert_exchanged(&devices, &outputs);
-            let restore = |((device, x), value)| Device::fill(device, x, value).unwrap().into_output();
+            let restore = |((device, x), value)| Device::fill(device, x, value).unwrap().into_buffer();
             inputs = devices.iter().zip(inputs).zip(2..).map(restore).collect();
         }
         drop((inputs, outputs, devices));
@@ -64,7 +64,7 @@ fn what_follows_late_work_on_one_device_is_late_on_all() {
     let (devices, inputs, outputs) = scene(&driver, 2);
     let [one, two, three] = &devices;
     let (op, hold) = Exchange::<true>::held();
-    let unused = vec![two.uninit(4).unwrap()];
+    let unused = vec![two.uninit(4).unwrap().into_buffer()];
     let late = op.submit(&[two], &[&inputs[1]], unused).unwrap();
     hold.await_arrival();
     let late = late.into_output();
@@ -156,7 +156,7 @@ fn it_is_ready_when_it_is_done_on_the_last_device() {
     let driver = session();
     let [one, two] = gpus::<2>(2);
     let (x, y) = (up(&one, [2u32; 4]), up(&two, [3u32; 4]));
-    let written = vec![one.uninit(4).unwrap(), two.uninit(4).unwrap()];
+    let written = vec![one.uninit(4).unwrap().into_buffer(), two.uninit(4).unwrap().into_buffer()];
     [&one, &two].into_iter().for_each(|device| device.synchronize(LONG).unwrap());
     driver.mode(Mode::Manual);
     let pending = Exchange::<false>::default().submit(&[&one, &two], &[&x, &y], written).unwrap();
@@ -193,7 +193,7 @@ fn a_fault_settles_it_on_all_devices() {
     in_child(&this_test!(), &["700", "719"], |driver, case| {
         let [one, two] = gpus::<2>(2);
         let (x, y) = (up(&one, [2u32; 4]), up(&two, [3u32; 4]));
-        let written = || vec![one.uninit(4).unwrap(), two.uninit(4).unwrap()];
+        let written = || vec![one.uninit(4).unwrap().into_buffer(), two.uninit(4).unwrap().into_buffer()];
         let (op, hold) = Exchange::<true>::held();
         let late = op.submit(&[&two, &one], &[&y, &x], written()).unwrap();
         hold.await_arrival();
@@ -221,7 +221,8 @@ fn submissions_in_any_order_of_the_devices_do_not_wait_for_each_other() {
             for (first, second) in [(&one, &two), (&two, &one)] {
                 scope.spawn(move || {
                     let (x, y) = (up(first, [2u32; 4]), up(second, [3u32; 4]));
-                    let mut written = vec![first.uninit(4).unwrap(), second.uninit(4).unwrap()];
+                    let mut written =
+                        vec![first.uninit(4).unwrap().into_buffer(), second.uninit(4).unwrap().into_buffer()];
                     for _ in 0..200 {
                         let pending = Exchange::<false>::default().submit(&[first, second], &[&x, &y], written);
                         written = pending.unwrap().into_output();

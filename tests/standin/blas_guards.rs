@@ -3,9 +3,10 @@
 use crate::common;
 use crate::standin;
 
-use common::{down, seeds, up};
+use common::{columns, down, into_columns, seeds, up};
 use standin::session;
-use windlass::blas::{BlasElement, LuBatch, Math};
+use windlass::blas::{BlasElement, Math};
+use windlass::tensor::Layout;
 use windlass::{Complex, DType, Device, Gemm, Transpose};
 
 fn device() -> Device {
@@ -17,8 +18,8 @@ fn device() -> Device {
 #[derive(Default)]
 struct ReadTypes(std::sync::Mutex<Vec<(&'static str, &'static [DType])>>);
 
-impl windlass::Trace for ReadTypes {
-    fn before_enqueue(&self, op: &windlass::OpInfo) {
+impl windlass::trace::Trace for ReadTypes {
+    fn before_enqueue(&self, op: &windlass::trace::OpInfo) {
         self.0.lock().unwrap().push((op.op, op.reads));
     }
 }
@@ -32,11 +33,12 @@ fn a_trace_names_the_types_of_what_is_read_with_and_without_scalars_on_the_devic
     let device = Device::builder().cuda(0).trace(types.clone()).open().unwrap();
     let (x, blas) = (up(&device, [1.0f32; 4]), device.blas());
     let new = || device.zeros::<f32>(4).unwrap();
-    let list = [x.as_in(); 2];
+    let (square, c) = (columns(&x, 2, 2), || device.zeros([2, 2]).unwrap());
     let alpha = up(&device, [1.0f32]);
     types.0.lock().unwrap().clear();
-    blas.gemm_batched(Gemm::new(2, 2, 2), &list, &list, vec![new(), new()]).unwrap().await_result().unwrap();
-    blas.gemm(Gemm::new(2, 2, 2), &x, &x, new()).unwrap().await_result().unwrap();
+    let list = [&square, &square];
+    blas.gemm_batched(Gemm::new(), list, list, [c(), c()]).unwrap().await_result().unwrap();
+    blas.gemm(Gemm::new(), &square, &square, c()).unwrap().await_result().unwrap();
     blas.axpy(&alpha, &x, new()).unwrap().await_result().unwrap().into_buffer();
     blas.axpy(1.0, &x, new()).unwrap().await_result().unwrap().into_buffer();
     let seen = types.0.lock().unwrap();
@@ -69,25 +71,25 @@ fn inverses_of_matrices_that_share_elements_are_those_of_each() {
             // One for all; each a column further than the one before; with the columns of the others between its own.
             for (ld, stride) in [(n + 2, 0), (n, n), (3 * n, n)] {
                 let a: Vec<f64> = (0..2 * stride + ld * (n - 1) + n).map(|_| rng.real()).collect();
-                let (on_device, spec) = (up(&device, &a[..]), LuBatch::new(n).batch(3).lda(ld).stride_a(stride));
-                let (c, info) = (device.uninit(n * n * 3).unwrap(), device.uninit(3).unwrap());
+                let (on_device, one) = (up(&device, &a[..]), Layout::columns(n, n).ld(ld));
+                let squares = Layout::columns(n, n).batch(3, n * n);
                 let (c, info) =
-                    device.blas().matinv_strided_batched(spec, &on_device, c, info).unwrap().await_result().unwrap();
+                    (device.uninit(n * n * 3).unwrap().with_layout(squares).unwrap(), device.uninit(3).unwrap());
+                let all = on_device.view(one.batch(3, stride)).unwrap();
+                let (c, info) = device.blas().matinv(all, c, info).unwrap().await_result().unwrap();
                 assert_eq!(down(&device, &info), [0; 3], "{n} rows, {ld} and {stride} apart");
-                for (i, c) in down(&device, &c).chunks(n * n).enumerate() {
+                for (i, c) in down(&device, c.buffer()).chunks(n * n).enumerate() {
                     let error = residual(n, &a[i * stride..], ld, c);
                     assert!(error < 1e-6, "matrix {i} of {n} rows, {ld} and {stride} apart, is off by {error}");
                 }
                 // The same matrices as a list.
-                let list: Vec<_> = (0..3)
-                    .map(|i| on_device.as_in().slice(i * stride..i * stride + ld * (n - 1) + n).unwrap())
-                    .collect();
-                let (c, info) = ((0..3).map(|_| device.uninit(n * n).unwrap()).collect(), device.uninit(3).unwrap());
-                let pending = device.blas().matinv_batched(LuBatch::new(n).batch(3).lda(ld), &list, c, info).unwrap();
+                let list = (0..3).map(|i| on_device.view(one.offset(i * stride)).unwrap());
+                let c = (0..3).map(|_| into_columns(device.uninit(n * n).unwrap().into_buffer(), n, n));
+                let pending = device.blas().matinv_batched(list, c, device.uninit(3).unwrap()).unwrap();
                 let (c, info) = pending.await_result().unwrap();
                 assert_eq!(down(&device, &info), [0; 3]);
                 for (i, c) in c.iter().enumerate() {
-                    let error = residual(n, &a[i * stride..], ld, &down(&device, c));
+                    let error = residual(n, &a[i * stride..], ld, &down(&device, c.buffer()));
                     assert!(error < 1e-6, "matrix {i} of {n} rows in a list is off by {error}");
                 }
                 assert_eq!(down(&device, &on_device), a, "what is read stays");
@@ -102,24 +104,26 @@ fn junk<T: BlasElement + common::Sample>(device: &Device, n: usize) {
     let blas = device.blas();
     let mut a = vec![T::default(); n * n * 2];
     (0..n * n * 2).for_each(|at| a[at] = T::real(if at % n == at / n % n { 4.0 } else { 1.0 }));
-    let a = up(device, a);
+    let squares = Layout::columns(n, n).batch(2, n * n);
+    let a = up(device, a).with_layout(squares).unwrap();
+    let numbers = |pivots: &[i32]| up(device, pivots).with_layout(Layout::row_major([2, n]).unwrap()).unwrap();
     let b: Vec<T> = (0..n * 2).map(|at| T::real(at as f64 - 2.0)).collect();
     // A swap of the first two rows, and then no pivots at all.
     let bad = [i32::MIN, -1, 0, n as i32 + 1, i32::MAX];
     let given: Vec<i32> = (0..2 * n).map(|at| if at % n == 0 { 2 } else { bad[at % bad.len()] }).collect();
     let meant: Vec<i32> = (0..2 * n).map(|at| if at % n == 0 { 2 } else { (at % n) as i32 + 1 }).collect();
     let solve = |pivots: &[i32], trans| {
-        let b = up(device, &b[..]);
-        let x = blas.getrs_strided_batched(LuBatch::new(n).batch(2), trans, 1, &a, &up(device, pivots), b).unwrap();
-        down(device, &x.await_result().unwrap())
+        let b = up(device, &b[..]).with_layout(Layout::columns(n, 1).batch(2, n)).unwrap();
+        let x = blas.getrs(trans, &a, &numbers(pivots), b).unwrap();
+        down(device, x.await_result().unwrap().buffer())
     };
     for trans in [Transpose::No, Transpose::Yes, Transpose::Conjugate] {
         assert_eq!(solve(&given, trans), solve(&meant, trans));
     }
     let invert = |pivots: &[i32]| {
-        let (c, info) = (device.uninit(n * n * 2).unwrap(), device.uninit(2).unwrap());
-        let pending = blas.getri_strided_batched(LuBatch::new(n).batch(2), &a, &up(device, pivots), c, info).unwrap();
-        down(device, &pending.await_result().unwrap().0)
+        let c = device.uninit(n * n * 2).unwrap().with_layout(squares).unwrap();
+        let pending = blas.getri(&a, &numbers(pivots), c, device.uninit(2).unwrap()).unwrap();
+        down(device, pending.await_result().unwrap().0.buffer())
     };
     assert_eq!(invert(&given), invert(&meant));
 }
@@ -150,16 +154,17 @@ fn empty_batches_of_bytes_are_nothing() {
     let driver = session();
     let device = device();
     let (x, blas) = (up(&device, [0i8; 4]), device.blas());
-    let none = Gemm::new(0, 0, 0);
-    for spec in [none.batch(1 << 40), none.batch(1 << 60), none.batch(1).stride_a(i64::MAX as usize)] {
-        let c = up(&device, [7i32]);
-        let c = blas.gemm_strided_batched(spec, &x, &x, c).unwrap().await_result().unwrap();
-        assert_eq!(down(&device, &c), [7]);
+    let far = i64::MAX as usize;
+    for (count, stride) in [(1 << 40, 0), (1 << 60, 0), (1, far)] {
+        let none = x.view(Layout::columns(0, 0).batch(count, stride)).unwrap();
+        let c = up(&device, [7i32]).with_layout(Layout::columns(0, 0).batch(count, 0)).unwrap();
+        let c = blas.gemm(Gemm::new(), &none, &none, c).unwrap().await_result().unwrap();
+        assert_eq!(down(&device, c.buffer()), [7]);
     }
     // One product: how far the next would be does not matter.
-    let far = i64::MAX as usize;
-    let spec = Gemm::new(1, 1, 4).batch(1).stride_a(far).stride_b(far).stride_c(far);
-    let c = blas.gemm_strided_batched(spec, &x, &x, up(&device, [7i32])).unwrap();
+    let of = |m, n| Layout::columns(m, n).batch(1, far);
+    let c = up(&device, [7i32]).with_layout(of(1, 1)).unwrap();
+    let c = blas.gemm(Gemm::new(), x.view(of(1, 4)).unwrap(), x.view(of(4, 1)).unwrap(), c).unwrap();
     assert_eq!(down(&device, &c.await_result().unwrap()), [0]);
     drop((x, blas, device));
     driver.assert_finished();
@@ -170,8 +175,8 @@ fn empty_batches_of_bytes_are_nothing() {
 fn math_modes_reach_the_library() {
     let driver = session();
     let device = device();
-    let (x, z) = (up(&device, [2.0f32]), up(&device, [Complex::new(2.0f32, 0.0)]));
-    let d = up(&device, [2.0f64]);
+    let (x, z) = (device.full([1, 1], 2.0f32).unwrap(), device.full([1, 1], Complex::new(2.0f32, 0.0)).unwrap());
+    let d = device.full([1, 1], 2.0f64).unwrap();
     let modes = [
         (Math::Default, 0, [68, 68, 70]),
         (Math::Pedantic, 2, [69, 69, 71]),
@@ -183,9 +188,9 @@ fn math_modes_reach_the_library() {
         let blas = device.blas().math(math);
         driver.log(true);
         let products = (
-            down(&device, &blas.gemm(Gemm::new(1, 1, 1), &x, &x, device.uninit(1).unwrap()).unwrap().into_output()),
-            down(&device, &blas.gemm(Gemm::new(1, 1, 1), &z, &z, device.uninit(1).unwrap()).unwrap().into_output()),
-            down(&device, &blas.gemm(Gemm::new(1, 1, 1), &d, &d, device.uninit(1).unwrap()).unwrap().into_output()),
+            down(&device, &device.matmul(&x, &x).unwrap()),
+            down(&device, &device.matmul(&z, &z).unwrap()),
+            down(&device, &device.matmul(&d, &d).unwrap()),
         );
         assert_eq!(products, (vec![4.0], vec![Complex::new(4.0, 0.0)], vec![4.0]));
         let log = driver.take_log();
@@ -215,8 +220,10 @@ fn scalars_of_bytes_may_be_in_device_memory() {
             driver.fail("cublasGemmEx_64", 0, 15);
         }
         let launches = driver.calls_of("cuLaunchKernel");
-        let spec = Gemm::<i8>::new(1, 1, 4).scalars_at(&alpha, &beta);
-        let c = device.blas().gemm(spec, &x, &x, up(&device, [5i32])).unwrap().await_result().unwrap();
+        // Both in device memory: our own kernel takes each from its place.
+        let spec = Gemm::new().alpha(&alpha).beta(&beta);
+        let c = device.full([1, 1], 5i32).unwrap();
+        let c = device.blas().gemm(spec, columns(&x, 1, 4), columns(&x, 4, 1), c).unwrap().await_result().unwrap();
         assert_eq!(down(&device, &c), [3 * 16 - 5]);
         assert_eq!(driver.calls_of("cuLaunchKernel") - launches, u64::from(refused));
     }
@@ -235,14 +242,14 @@ fn a_batch_of_bytes_is_one_call() {
     let calls = |n: usize, k: usize, shift: usize| {
         let (a, b) = (up(&device, vec![2i8; 2 * n * k + shift]), up(&device, vec![1i8; 2 * k * n]));
         let (of_a, of_c) = (a.as_in().slice(shift..shift + 2 * n * k).unwrap(), || up(&device, vec![5i32; 2 * n * n]));
-        let lists = [of_a, b.as_in()].map(|all| [0, 1].map(|i| all.slice(i * n * k..(i + 1) * n * k).unwrap()));
-        let spec = Gemm::<i8>::new(n, n, k).scalars_at(&alpha, &beta);
-        let even = Gemm::<i8>::new(n, n, k).batch(2).scalars_at(&alpha, &beta);
-        let blas = device.blas();
-        let (c, strided) = driver.calls_in(|| blas.gemm_strided_batched(even, of_a, &b, of_c()).unwrap().into_output());
-        let each = [(); 2].map(|()| up(&device, vec![5i32; n * n])).into();
-        let (list, listed) =
-            driver.calls_in(|| blas.gemm_batched(spec, &lists[0], &lists[1], each).unwrap().into_output());
+        let two = |m: usize, n: usize| Layout::columns(m, n).batch(2, m * n);
+        let (of_a, of_b) = (of_a.view(two(n, k)).unwrap(), b.view(two(k, n)).unwrap());
+        let [list_a, list_b] = [&of_a, &of_b].map(|all| [0, 1].map(|i| all.index(0, i).unwrap()));
+        let (spec, blas) = (Gemm::new().alpha(&alpha).beta(&beta), device.blas());
+        let c = of_c().with_layout(two(n, n)).unwrap();
+        let (c, strided) = driver.calls_in(|| blas.gemm(spec.clone(), &of_a, &of_b, c).unwrap().into_output());
+        let each = [(); 2].map(|()| into_columns(up(&device, vec![5i32; n * n]), n, n));
+        let (list, listed) = driver.calls_in(|| blas.gemm_batched(spec, &list_a, &list_b, each).unwrap().into_output());
         let computed = !strided.iter().any(|call| call.contains("Batched")); // the stand-in's batches compute nothing
         if computed {
             let want = 3 * 2 * k as i32 - 5;
@@ -294,12 +301,14 @@ fn a_list_of_halves_goes_to_the_batch_only_where_all_begin_at_16_bytes() {
             let window = |n: usize| if of == n { shift..8 * ld + 8 } else { 0..8 * ld };
             let list = |x, n| [windlass::DeviceBuffer::as_in(x).slice(window(n)).unwrap(); 2];
             let (a, b) = (list(&a, 0), list(&b, 1));
-            let spec = Gemm::<T>::new(4, 4, 4).lda(ld).ldb(ld).ldc(ld);
-            let blas = device.blas().math(math);
-            let (c, listed) = driver.calls_in(|| blas.gemm_batched(spec, &a, &b, c.into()).unwrap().into_output());
-            let groups = [(spec, 1), (spec, 1)];
-            let (c, grouped) = driver.calls_in(|| blas.gemm_grouped(&groups, &a, &b, c).unwrap().into_output());
-            drop(c);
+            let (square, blas) = (Layout::columns(4, 4).ld(ld), device.blas().math(math));
+            let c = c.map(|c| c.with_layout(square).unwrap());
+            let (a, b) = (a.map(|x| x.view(square).unwrap()), b.map(|x| x.view(square).unwrap()));
+            let (c, listed) = driver.calls_in(|| blas.gemm_batched(Gemm::new(), &a, &b, c).unwrap());
+            let groups = [(Gemm::new(), 1), (Gemm::new(), 1)];
+            let c = c.into_output();
+            let (c, grouped) = driver.calls_in(|| blas.gemm_grouped(groups, &a, &b, c).unwrap());
+            drop(c.into_output());
             [listed, grouped]
                 .map(|calls| calls.into_iter().filter(|call| call.starts_with("cublasGemm")).collect::<Vec<_>>())
         };

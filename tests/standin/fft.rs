@@ -145,7 +145,7 @@ fn what_is_composed_of_transforms_and_kernels_is_what_the_host_engine_makes() {
         let spec = RealTransform::new(trig).axes([-2, -1]).norm(windlass::fft::Normalization::Ortho);
         let on = |device: &Device| {
             let x = device.tensor([2, 4, 5], numbers(40)).unwrap();
-            let y = device.uninit_tensor([2, 4, 5]).unwrap();
+            let y = device.uninit([2, 4, 5]).unwrap();
             down(device, &device.fft().real_transform(&spec, &x, y).unwrap().await_result().unwrap())
         };
         assert_alike(&on(&device), &on(&host), &format!("{trig:?}"));
@@ -155,7 +155,7 @@ fn what_is_composed_of_transforms_and_kernels_is_what_the_host_engine_makes() {
         let of_y = spec.output_shape([2, 5, 6], [2, 2, 3]).unwrap();
         let on = |device: &Device, correlate: bool| {
             let [x, h] = [[2, 5, 6], [2, 2, 3]].map(|of| device.tensor(of, numbers(of.iter().product())).unwrap());
-            let y = device.uninit_tensor(&of_y).unwrap();
+            let y = device.uninit(&of_y).unwrap();
             let fft = device.fft();
             let y = if correlate { fft.correlate(&spec, &x, &h, y) } else { fft.convolve(&spec, &x, &h, y) };
             down(device, &y.unwrap().await_result().unwrap())
@@ -168,9 +168,9 @@ fn what_is_composed_of_transforms_and_kernels_is_what_the_host_engine_makes() {
         let on = |device: &Device| {
             let x = device.tensor([2, 30], numbers(60)).unwrap();
             let window = up(device, vec![0.5, 1.0, 1.5, 2.0, 2.0, 1.5, 1.0, 0.5]);
-            let spectra = device.uninit_tensor([2, spec.frames(30).unwrap(), spec.bins()]).unwrap();
+            let spectra = device.uninit([2, spec.frames(30).unwrap(), spec.bins()]).unwrap();
             let spectra = device.fft().stft(&spec, &x, &window, spectra).unwrap().into_output();
-            let y = device.fft().istft(&spec, &spectra, &window, device.uninit_tensor([2, 30]).unwrap()).unwrap();
+            let y = device.fft().istft(&spec, &spectra, &window, device.uninit([2, 30]).unwrap()).unwrap();
             down(device, &y.await_result().unwrap())
         };
         assert_alike(&on(&device), &on(&host), &format!("{edges:?}"));

@@ -54,14 +54,14 @@ fn a_label_is_the_ranges_name_up_to_a_zero() {
 fn a_range_ends_also_where_the_call_in_it_fails_and_what_is_refused_has_none() {
     let driver = session();
     let device = device();
-    let x = up(&device, [1.0f32; 4]);
+    let x = device.full([2, 2], 1.0f32).unwrap();
     driver.fail("cublasGemmEx", 0, 14);
-    let c = device.uninit(4).unwrap();
-    let (answer, lines) = told(&driver, || device.blas().gemm(Gemm::new(2, 2, 2), &x, &x, c).map(drop));
+    let c = device.uninit([2, 2]).unwrap();
+    let (answer, lines) = told(&driver, || device.blas().gemm(Gemm::new(), &x, &x, c).map(drop));
     assert!(answer.is_err());
     assert_eq!(lines, ["nvtxRangePushA gemm -> 0", "cublasGemmEx_64 (made to fail) -> 14", "nvtxRangePop -> 0"]);
-    let c = device.uninit(3).unwrap();
-    let (answer, lines) = told(&driver, || device.blas().gemm(Gemm::new(2, 2, 2), &x, &x, c).map(drop));
+    let c = device.uninit([2, 1]).unwrap();
+    let (answer, lines) = told(&driver, || device.blas().gemm(Gemm::new(), &x, &x, c).map(drop));
     assert!(answer.is_err() && lines.is_empty(), "{lines:?}");
     drop((x, device));
     driver.assert_finished();

@@ -21,8 +21,11 @@ fn in_order(one: &Device, two: &Device) {
         assert_eq!(down(one, &x), vec![-1.0; n]);
         // And back, into a window.
         let x = two.copy_peer(&y, two.uninit(n).unwrap()).unwrap().into_output();
-        let back = one.copy_peer(x.as_in().slice(0..10).unwrap(), one.zeros(20).unwrap().narrow(5..15).unwrap());
-        let back = down(one, &back.unwrap().into_output().widen());
+        let back = one.copy_peer(
+            x.buffer().as_in().slice(0..10).unwrap(),
+            one.zeros(20).unwrap().into_buffer().narrow(5..15).unwrap(),
+        );
+        let back = down(one, &back.unwrap().into_buffer().widen());
         assert!(back[..5] == [0.0; 5] && back[5..15] == [4.0 * f64::from(round); 10] && back[15..] == [0.0; 5]);
     }
 }

@@ -18,8 +18,8 @@ fn files(name: &str) -> usize {
 
 /// Computes gradients of an attention, as a program does. Where the plan came from.
 fn gradients(device: &Device) -> PlanSource {
-    let x = device.zeros_tensor::<f16>([1, 2, 16, 16]).unwrap();
-    let sums = device.zeros_tensor::<f32>([1, 2, 16]).unwrap();
+    let x = device.zeros::<f16>([1, 2, 16, 16]).unwrap();
+    let sums = device.zeros::<f32>([1, 2, 16]).unwrap();
     let (dnn, spec) = (device.dnn(), Attention::new());
     let source = dnn.plan_attention_gradients(&spec, &x, &x, &x).unwrap().explain().unwrap().source;
     drop(dnn.attend_gradients(&spec, &x, &x, &x, &x, &x, &sums).unwrap().await_result().unwrap());
@@ -45,7 +45,7 @@ fn a_plan_that_was_in_use_at_a_fault_is_removed_and_the_fault_says_so() {
             "faults" => {
                 assert_eq!(source, PlanSource::Kept);
                 driver.fail("cuLaunchKernel", 0, 716);
-                let pending = device.map(&device.zeros_tensor::<f32>([8]).unwrap(), |x| x + 1.0).unwrap();
+                let pending = device.map(&device.zeros::<f32>([8]).unwrap(), |x| x + 1.0).unwrap();
                 let error: Error = pending.await_result().unwrap_err().into();
                 let Error::DeviceLost { cause, .. } = &error else { panic!("{error:?}") };
                 assert!(cause.contains("CUDA_ERROR_MISALIGNED_ADDRESS"), "{cause}");

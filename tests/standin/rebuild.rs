@@ -9,7 +9,7 @@ use standin::{Current, Mode, endless, launch, session};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use windlass::{Device, DeviceBuffer, Error, GpuRef, Phase, Stale};
+use windlass::{Device, DeviceBuffer, Error, GpuRef, error::Stale, health::Phase};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -125,7 +125,7 @@ fn threads_that_submit_meanwhile_get_answers_or_typed_errors() {
     let work = |x: &mut DeviceBuffer<f64>| -> Result<(), Error> {
         let y = device.blas().axpy(1.0, &*x, device.zeros(16)?)?.into_buffer();
         assert_eq!(device.blas().dot(&y, &*x)?.await_result()?, 16.0);
-        *x = device.duplicate(&*x)?.into_output();
+        *x = device.duplicate(&*x)?.into_buffer();
         Ok(())
     };
     std::thread::scope(|scope| {

@@ -14,7 +14,7 @@ use crate::standin::{self, session};
 use std::fmt::Debug;
 use windlass::sparse::{Compressed, Csr, Major, SparseIndex, SparseTriangular, Spmm};
 use windlass::tensor::Layout;
-use windlass::{Device, Diag, Error, Order, Transpose, Uplo};
+use windlass::{Device, Diag, Error, Transpose, Uplo, sparse::Order};
 
 type Answers = Vec<(&'static str, Vec<f64>)>;
 
@@ -108,10 +108,10 @@ fn program<I: Index>(device: &Device) -> Answers {
     let (sides, x) = (sides.view(Layout::rows(n, 3)).unwrap(), room(3 * n).with_layout(Layout::columns(n, 3)).unwrap());
     tell("three sides", down(device, &sparse.spsm(&triangle, 1.0, &sides, x).unwrap().into_buffer()));
     let apart = sides.index(1, 1).unwrap();
-    let x = device.zeros_tensor([n, 2]).unwrap().part(|x| x.index(1, 1)).unwrap();
+    let x = device.zeros([n, 2]).unwrap().part(|x| x.index(1, 1)).unwrap();
     tell("a side apart", down(device, &sparse.spsv(&triangle, 2.0, apart, x).unwrap().into_buffer()));
     let columns = up(device, (0..70 * n).map(|i| (i % 11) as f64 - 5.0).collect::<Vec<_>>());
-    let (columns, c) = (columns.view(Layout::rows(n, 70)).unwrap(), device.uninit_tensor([n, 70]).unwrap());
+    let (columns, c) = (columns.view(Layout::rows(n, 70)).unwrap(), device.uninit([n, 70]).unwrap());
     tell("many columns", down(device, &sparse.spmm(Spmm::new().alpha(0.5), &a, columns, c).unwrap().into_output()));
     // So many rows that their offsets are summed in parts.
     let tall = up_csr(random(&mut rng, 20_000, 3, 40), 3);

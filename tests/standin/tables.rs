@@ -4,11 +4,12 @@
 use crate::common;
 use crate::standin;
 
-use common::{down, up};
+use common::{columns, down, into_columns, up};
 use standin::{Current, Driver, Mode, session};
 use std::sync::atomic::{AtomicBool, Ordering};
-use windlass::blas::{LuBatch, Triangular};
-use windlass::{Device, DeviceBuffer, Error, Gemm, Side, Uplo};
+use windlass::blas::Triangular;
+use windlass::tensor::Layout;
+use windlass::{Device, DeviceBuffer, Error, Gemm, Side, Tensor, Uplo};
 
 const MATINV: &str = "cublasDmatinvBatched";
 const LAUNCH: &str = "cuLaunchKernel";
@@ -24,24 +25,24 @@ fn device() -> Device {
 
 /// Matrices of one element and a place for their inverses, each in a buffer of its own.
 struct Numbers {
-    a: Vec<DeviceBuffer<f64>>,
-    c: Vec<DeviceBuffer<f64>>,
-    info: DeviceBuffer<i32>,
+    a: Vec<Tensor<f64>>,
+    c: Vec<Tensor<f64>>,
+    info: Tensor<i32>,
 }
 
 impl Numbers {
     fn new(device: &Device, values: impl IntoIterator<Item = u32>) -> Self {
-        let a: Vec<_> = values.into_iter().map(|value| up(device, [f64::from(value)])).collect();
-        let c = a.iter().map(|_| up(device, [0.0])).collect();
-        let info = up(device, vec![7; a.len()]);
+        let one = |value| into_columns(up(device, [value]), 1, 1);
+        let a: Vec<_> = values.into_iter().map(|value| one(f64::from(value))).collect();
+        let c = a.iter().map(|_| one(0.0)).collect();
+        let info = up(device, vec![7; a.len()]).into();
         Numbers { a, c, info }
     }
 
     /// Enqueues their inversion.
     fn invert(self, device: &Device) -> Self {
         let Numbers { a, c, info } = self;
-        let (lu, of_a) = (LuBatch::new(1).batch(a.len()), a.iter().map(|a| a.as_in()).collect::<Vec<_>>());
-        let (c, info) = device.blas().matinv_batched(lu, &of_a, c, info).unwrap().into_output();
+        let (c, info) = device.blas().matinv_batched(&a, c, info).unwrap().into_output();
         Numbers { a, c, info }
     }
 
@@ -81,7 +82,7 @@ fn a_second_call_with_the_same_matrices_writes_no_addresses() {
     numbers.check(&device);
     // One matrix in another place is enough.
     let Numbers { mut a, c, info } = numbers;
-    a[4] = up(&device, [0.5]);
+    a[4] = into_columns(up(&device, [0.5]), 1, 1);
     let (numbers, calls) = told(&driver, || Numbers { a, c, info }.invert(&device));
     assert_eq!(calls, [ALLOCATE, LAUNCH, MATINV]);
     numbers.check(&device);
@@ -162,14 +163,11 @@ fn a_kept_table_wants_no_room() {
     let (numbers, calls) = told(&driver, || numbers.invert(&device));
     assert_eq!(calls, [MATINV]);
     let Numbers { a, c, info } = others;
-    let of_a: Vec<_> = a.iter().map(|a| a.as_in()).collect();
-    let Err(rejected) = device.blas().matinv_batched(LuBatch::new(1).batch(700), &of_a, c, info) else {
-        panic!("it had room")
-    };
+    let Err(rejected) = device.blas().matinv_batched(&a, c, info) else { panic!("it had room") };
     let Error::OutOfMemory { free, limit: told_limit, requested, .. } = rejected.error else { panic!("{rejected}") };
     assert_eq!((free, told_limit), (0, limit));
     assert!(requested >= 2 * 700 * 8, "{requested}");
-    drop((all, of_a));
+    drop(all);
     numbers.check(&device);
     drop((a, data, numbers, device));
     driver.assert_finished();
@@ -208,19 +206,22 @@ fn matrices_at_even_distances_are_told_by_a_launch_and_remembered() {
     let count = 1000;
     let values: Vec<f64> = (0..3 * count).map(|i| f64::from(i + 1)).collect();
     let (a, mut c, mut info) = (up(&device, values.clone()), up(&device, vec![0.0; 2000]), up(&device, vec![7; 1000]));
-    let lu = LuBatch::new(1).batch(1000).stride_a(3).stride_b(2);
+    let blas = device.blas();
+    let invert = |count, stride: usize, c: DeviceBuffer<f64>, info: DeviceBuffer<i32>| {
+        let one = Layout::columns(1, 1);
+        let c = c.with_layout(one.batch(count, stride)).unwrap();
+        let info = info.with_layout(Layout::row_major([count]).unwrap()).unwrap();
+        let (c, info) = blas.matinv(a.view(one.batch(count, 3)).unwrap(), c, info).unwrap().into_output();
+        (c.into_buffer(), info.into_buffer())
+    };
     driver.mode(Mode::Eager);
     let mut wanted = vec![vec![ALLOCATE, LAUNCH, MATINV], vec![MATINV], vec![MATINV]].into_iter();
     drop(Numbers::new(&device, 1..=1).invert(&device));
-    let blas = device.blas();
     // Loads the kernel.
-    blas.matinv_strided_batched(LuBatch::new(1), &a, up(&device, [0.0]), up(&device, [1]))
-        .unwrap()
-        .await_result()
-        .unwrap();
+    drop(invert(1, 1, up(&device, [0.0]), up(&device, [1])));
+    device.synchronize(common::LONG).unwrap();
     for calls in wanted.by_ref() {
-        let ((new_c, new_info), log) =
-            told(&driver, || blas.matinv_strided_batched(lu, &a, c, info).unwrap().into_output());
+        let ((new_c, new_info), log) = told(&driver, || invert(1000, 2, c, info));
         assert_eq!(log, calls);
         (c, info) = (new_c, new_info);
     }
@@ -228,9 +229,8 @@ fn matrices_at_even_distances_are_told_by_a_launch_and_remembered() {
         assert_eq!(pair, [1.0 / values[3 * i], 0.0]);
     }
     // The same begin with another distance or number is another table.
-    for other in [lu.stride_b(1), LuBatch::new(1).batch(999).stride_a(3).stride_b(2)] {
-        let ((new_c, new_info), log) =
-            told(&driver, || blas.matinv_strided_batched(other, &a, c, info).unwrap().into_output());
+    for (count, stride) in [(1000, 1), (999, 2)] {
+        let ((new_c, new_info), log) = told(&driver, || invert(count, stride, c, info));
         assert_eq!(log, [ALLOCATE, LAUNCH, MATINV]);
         (c, info) = (new_c, new_info);
     }
@@ -264,12 +264,12 @@ fn what_is_too_large_to_be_kept_serves_its_call_alone() {
     let (current, device) = (Current::of(0), device());
     let count = 20_000; // 320 000 bytes of addresses
     let (a, c, info) = (up(&device, vec![2.0; count]), up(&device, vec![0.0; count]), up(&device, vec![7; count]));
-    let lu = LuBatch::new(1).batch(count);
-    let (c, info) = device.blas().matinv_strided_batched(lu, &a, c, info).unwrap().await_result().unwrap();
+    let layout = Layout::columns(1, 1).batch(count, 1);
+    let (a, c) = (a.with_layout(layout).unwrap(), c.with_layout(layout).unwrap());
+    let (c, info) = device.blas().matinv(&a, c, info).unwrap().await_result().unwrap();
     assert_eq!(device.stats().table_bytes, 0);
     driver.mode(Mode::Eager);
-    let ((c, info), calls) =
-        told(&driver, || device.blas().matinv_strided_batched(lu, &a, c, info).unwrap().into_output());
+    let ((c, info), calls) = told(&driver, || device.blas().matinv(&a, c, info).unwrap().into_output());
     assert_eq!(calls, [ALLOCATE, LAUNCH, MATINV]);
     assert!(down(&device, &c).iter().all(|x| *x == 0.5) && down(&device, &info).iter().all(|x| *x == 0));
     drop((a, c, info, device, current));
@@ -326,16 +326,13 @@ fn a_table_that_could_not_be_written_is_not_kept() {
     let numbers = Numbers::new(&device, 1..=1).invert(&device);
     for call in [LAUNCH, ALLOCATE, MATINV] {
         let Numbers { a, c, info } = Numbers::new(&device, 2..=4);
-        let of_a: Vec<_> = a.iter().map(|a| a.as_in()).collect();
         driver.fail(call, 0, if call == MATINV { 14 } else { 1 });
-        let Err(rejected) = device.blas().matinv_batched(LuBatch::new(1).batch(3), &of_a, c, info) else {
-            panic!("{call}")
-        };
+        let Err(rejected) = device.blas().matinv_batched(&a, c, info) else { panic!("{call}") };
         driver.clear();
         assert!(matches!(rejected.error, Error::LibraryError { .. }), "{call}: {rejected}");
         let held = device.stats().table_bytes;
         assert_eq!(held, 2 * 8 + if call == MATINV { 2 * 3 * 8 } else { 0 }, "{call}");
-        drop((of_a, rejected));
+        drop((a, rejected));
     }
     numbers.invert(&device).check(&device);
     Numbers::new(&device, 5..=9).invert(&device).check(&device);
@@ -350,13 +347,29 @@ fn products_and_solutions_keep_their_tables() {
     let (current, device) = (Current::of(0), device());
     let (a, b) = (up(&device, [1.0f32; 12]), up(&device, [1.0f32; 12]));
     let three = || (0..3).map(|_| up(&device, [0f32; 4])).collect::<Vec<_>>();
-    let (blas, lists) = (device.blas(), ([a.as_in(); 3], [b.as_in(); 3]));
-    let product = |c| blas.gemm_batched(Gemm::new(2, 2, 3), &lists.0, &lists.1, c).unwrap().into_output();
-    let groups = [(Gemm::new(2, 2, 3), 1), (Gemm::new(1, 1, 4), 2)];
-    let grouped = |c| blas.gemm_grouped(&groups, &lists.0, &lists.1, c).unwrap().into_output();
-    let spec = Triangular::new(Side::Left, Uplo::Lower, 2, 2);
-    let solved = |b| blas.trsm_batched(spec, &lists.0, b).unwrap().into_output();
-    let strided = |b| blas.trsm_strided_batched(spec.batch(3), &a, b).unwrap().into_output();
+    let blas = device.blas();
+    let list = |all: Vec<Tensor<f32>>| all.into_iter().map(Tensor::into_buffer).collect::<Vec<_>>();
+    let product = |c: Vec<DeviceBuffer<f32>>| {
+        let (a, b) = ([(); 3].map(|()| columns(&a, 2, 3)), [(); 3].map(|()| columns(&b, 3, 2)));
+        let c = c.into_iter().map(|c| into_columns(c, 2, 2));
+        list(blas.gemm_batched(Gemm::new(), a, b, c).unwrap().into_output())
+    };
+    let grouped = |c: Vec<DeviceBuffer<f32>>| {
+        let sizes = [(2, 3), (1, 4), (1, 4)];
+        let (a, b) = (sizes.map(|(n, k)| columns(&a, n, k)), sizes.map(|(n, k)| columns(&b, k, n)));
+        let c = c.into_iter().zip(sizes).map(|(c, (n, _))| into_columns(c, n, n));
+        list(blas.gemm_grouped([(Gemm::new(), 1), (Gemm::new(), 2)], a, b, c).unwrap().into_output())
+    };
+    let spec = || Triangular::new(Side::Left, Uplo::Lower);
+    let solved = |b: Vec<DeviceBuffer<f32>>| {
+        let b = b.into_iter().map(|b| into_columns(b, 2, 2));
+        list(blas.trsm_batched(spec(), [(); 3].map(|()| columns(&a, 2, 2)), b).unwrap().into_output())
+    };
+    let strided = |b: DeviceBuffer<f32>| {
+        let three = Layout::columns(2, 2).batch(3, 4);
+        let b = b.with_layout(three).unwrap();
+        blas.trsm(spec(), a.view(three).unwrap(), b).unwrap().into_buffer()
+    };
     let (mut c, mut x) = (solved(grouped(product(three()))), strided(up(&device, [0f32; 12])));
     driver.mode(Mode::Eager);
     for _ in 0..2 {

@@ -51,7 +51,7 @@ fn check<T: Element>(device: &Device, rng: &mut Rng) {
     let changed =
         bytemuck::cast_slice::<T, u8>(&got).chunks(size_of::<T>()).filter(|x| *x != bytemuck::bytes_of(&value));
     assert!(changed.count() <= wanted.len());
-    let y = device.fill_part(y.part(|_| Ok(layout)).unwrap(), value).unwrap().into_output();
+    let y = device.fill(y.part(|_| Ok(layout)).unwrap(), value).unwrap().into_output();
     let all = device.download(y.buffer()).unwrap().await_result().unwrap();
     let rest = bytemuck::cast_slice::<T, u8>(&all).chunks(size_of::<T>()).all(|x| x == bytemuck::bytes_of(&value));
     assert!(rest, "filled where it was written");

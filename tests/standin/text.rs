@@ -32,7 +32,7 @@ fn launch(device: &Device, name: &str, threads: u32, n: u32, words: usize) -> wi
     let kernel = unsafe { module.kernel(name)?.typed::<(Write<u32>, u32)>() }?;
     let mut x = device.zeros::<u32>(words)?;
     for _ in 0..2 {
-        x = kernel.launch(LaunchConfig::new(1, threads), (x, n))?.await_result()?;
+        x = kernel.launch(LaunchConfig::new(1, threads), (x, n))?.await_result()?.into();
     }
     device.to_vec(&x)
 }

@@ -37,7 +37,7 @@ fn two_events_a_dispatch_and_an_anchor_are_all_that_a_recorder_asks_of_the_devic
         for _ in 0..4 {
             device.synchronize(LONG).unwrap();
             let (y, calls) = driver.calls_in(|| device.fill(x, 2.0).unwrap().into_output());
-            (x, last) = (y, calls);
+            (x, last) = (y.into_buffer(), calls);
         }
         kept.push((device, x));
         last.iter().filter(|call| *call == "cuEventRecord").count()

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use windlass::clock::{ManualClock, Timing};
 use windlass::{
-    Device, DeviceBuffer, Enqueue, Error, InFlight, LaunchDims, Op, PendingDispatch, Ptx, Slices, SlicesMut, Spans,
-    Wait, await_any,
+    Device, DeviceBuffer, Error, PendingDispatch, Wait, await_any,
+    op::{Enqueue, InFlight, LaunchDims, Op, Ptx, Slices, SlicesMut, Spans},
 };
 
 const POLICIES: [Wait; 5] = [Wait::Adaptive, Wait::Spin, Wait::Yield, Wait::Block, Wait::Rayon];
@@ -77,9 +77,9 @@ fn blocking_sleeps_in_the_driver_and_a_limit_polls() {
 fn any_of_several_is_found_among_gpu_and_host_work() {
     let driver = session();
     let (gpu, host) = (device(4), Device::host().unwrap());
-    let fast = || gpu.fill(gpu.zeros::<f32>(4).unwrap(), 1.0).unwrap();
+    let fast = || gpu.fill(gpu.zeros::<f32>(4).unwrap(), 1.0).unwrap().into();
     let mut pendings: Vec<PendingDispatch<DeviceBuffer<f32>>> = vec![endless(&gpu), fast(), endless(&gpu)];
-    pendings.push(host.fill(host.zeros::<f32>(4).unwrap(), 2.0).unwrap());
+    pendings.push(host.fill(host.zeros::<f32>(4).unwrap(), 2.0).unwrap().into());
     for _ in 0..2 {
         let (_, answer) = await_any(&mut pendings).unwrap();
         answer.unwrap();
@@ -168,7 +168,7 @@ fn what_an_op_owns_lives_until_its_work_is_over_whatever_becomes_of_its_pending(
     driver.mode(Mode::Manual);
     let x = device.dispatch(Owning { _it: mine.clone() }, (), (x,)).unwrap().into_output();
     // What comes behind it reaps what is over, and so does the housekeeping.
-    let x = (0..200).fold(x, |x, _| device.fill(x, 2.0).unwrap().into_output());
+    let x = (0..200).fold(x, |x, _| device.fill(x, 2.0).unwrap().into_buffer());
     let_others_run();
     assert_eq!(Arc::strong_count(&mine), 2);
     driver.mode(Mode::Background);

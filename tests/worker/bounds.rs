@@ -7,7 +7,11 @@ use crate::{LONG, alone, isolated, kill};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use windlass::{Device, DeviceBuffer, Error, FaultPlan, InFlight, OpInfo, RestartPolicy, Trace};
+use windlass::{
+    Device, DeviceBuffer, Error, FaultPlan, RestartPolicy,
+    op::InFlight,
+    trace::{OpInfo, Trace},
+};
 
 /// Elements of a buffer that is transferred in several pieces.
 const LARGE: usize = 4 << 20;
@@ -45,7 +49,7 @@ fn a_transfer_in_pieces_is_admitted_as_one() {
     for bound in [InFlight::Busy(2), InFlight::Wait(2)] {
         let device = isolated().in_flight(bound).open().unwrap();
         within(60, move || {
-            let x = doing(&device, Deed::Sleep(300), device.zeros(LARGE).unwrap());
+            let x = doing(&device, Deed::Sleep(300), device.zeros(LARGE).unwrap().into_buffer());
             let data: Vec<f64> = (0..LARGE).map(|i| i as f64).collect();
             let x = device.upload_into(&data[..], x).unwrap_or_else(|rejected| panic!("{bound:?}: {rejected}"));
             let x = x.await_result().unwrap();
@@ -60,7 +64,7 @@ fn a_transfer_that_is_refused_leaves_all_as_it_was() {
     let _alone = alone();
     let device = isolated().in_flight(InFlight::Busy(1)).open().unwrap();
     let gate = Gate::new();
-    let x = doing(&device, Deed::Held(gate.pass()), device.zeros(LARGE).unwrap());
+    let x = doing(&device, Deed::Held(gate.pass()), device.zeros(LARGE).unwrap().into_buffer());
     let rejected = device.upload_into(vec![1.0; LARGE], x).map(drop).unwrap_err();
     assert!(matches!(rejected.error, Error::Busy { in_flight: 1, limit: 1, .. }), "{rejected}");
     let (x,) = rejected.back.unwrap();
@@ -77,7 +81,7 @@ fn a_transfer_that_is_torn_is_told_of_until_the_buffer_is_written_anew() {
     let device = isolated().staging_limit(16 << 20).open().unwrap();
     for narrowed in [false, true] {
         let gate = Gate::new();
-        let x = doing(&device, Deed::Held(gate.pass()), device.zeros(LARGE + 1).unwrap());
+        let x = doing(&device, Deed::Held(gate.pass()), device.zeros(LARGE + 1).unwrap().into_buffer());
         let x = if narrowed { x.narrow(0..LARGE).unwrap() } else { x.split_at(LARGE).unwrap().0 };
         let rejected = std::thread::scope(|scope| {
             let transfer = scope.spawn(|| device.upload_into(vec![1.0; LARGE], x).map(drop));
@@ -112,7 +116,7 @@ fn a_transfer_in_pieces_makes_good_what_has_failed() {
     // A failure while it runs, and one before: the fourth operation is read by nobody.
     let device = isolated().open().unwrap();
     for deed in [Deed::Fail("it".into()), Deed::Lost(crate::ops::Unreadable)] {
-        let x = doing(&device, deed, device.zeros(LARGE).unwrap());
+        let x = doing(&device, deed, device.zeros(LARGE).unwrap().into_buffer());
         assert!(device.download(&x).unwrap().await_result().is_err());
         let x = device.upload_into(vec![3.0; LARGE], x).unwrap().await_result().unwrap();
         assert!(down(&device, &x) == [3.0; LARGE]);
@@ -124,7 +128,7 @@ fn a_piece_that_fails_is_a_failure_of_the_transfer_and_of_what_reads_the_buffer(
     let _alone = alone();
     // The second piece of the transfer.
     let device = isolated().fault_plan(FaultPlan::new().fail(1)).open().unwrap();
-    let x = device.upload_into(vec![1.0f64; LARGE], device.uninit(LARGE).unwrap()).unwrap();
+    let x = device.upload_into(vec![1.0f64; LARGE], device.uninit(LARGE).unwrap().into_buffer()).unwrap();
     let (buffers, verdict) = x.into_parts();
     assert!(verdict.await_result().is_err());
     let error = device.download(&buffers.0).unwrap().await_result().unwrap_err();
@@ -141,7 +145,7 @@ fn who_can_make_room_is_asked_when_the_limit_is_reached() {
     let freed = cache.clone();
     let callback = move |bytes| bytes == 500_000 * 8 - 3_200_000 && freed.lock().unwrap().take().is_some();
     let device = isolated().memory_limit(8_000_000).on_out_of_memory(callback).open().unwrap();
-    *cache.lock().unwrap() = Some(device.zeros(600_000).unwrap());
+    *cache.lock().unwrap() = Some(device.zeros(600_000).unwrap().into_buffer());
     assert!(matches!(device.zeros::<f64>(500_001).map(drop), Err(Error::OutOfMemory { .. })));
     let x = device.zeros::<f64>(500_000).unwrap();
     assert!(down(&device, &x) == [0.0; 500_000]);
@@ -174,7 +178,7 @@ fn a_hook_of_one_piece_of_many_may_submit_however_few_may_be_in_flight() {
         let device = isolated().in_flight(InFlight::Wait(2)).trace(follower.clone()).open().unwrap();
         let target = device.zeros::<f64>(3 * LARGE).unwrap();
         *follower.device.lock().unwrap() = Some(device.clone());
-        let x = device.upload_into(&vec![2.0; 3 * LARGE][..], target).unwrap().into_output();
+        let x = device.upload_into(&vec![2.0; 3 * LARGE][..], target.into_buffer()).unwrap().into_output();
         assert!(eventually(30, || follower.pieces.load(SeqCst) >= 12), "{:?}", follower.pieces);
         assert_eq!(down(&device, x.as_in().slice(0..2).unwrap()), [2.0; 2]);
         device.synchronize(LONG).unwrap();

@@ -8,7 +8,11 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
-use windlass::{Device, InFlight, OpInfo, Result, Trace, Wire};
+use windlass::{
+    Device, Result,
+    op::{InFlight, Wire},
+    trace::{OpInfo, Trace},
+};
 
 /// Submits more after each operation of the test's.
 #[derive(Default)]

@@ -44,7 +44,7 @@ fn a_download_that_is_being_taken_out_is_waited_for() {
     let x = device.zeros::<f64>(4 << 20).unwrap();
     let slow = submit(&device, Deed::Sleep(4_000)).unwrap().into_output();
     // Behind the slow one.
-    let x = device.copy(&slow, x.narrow(0..1).unwrap()).unwrap().into_output().widen();
+    let x = device.copy(&slow, x.into_buffer().narrow(0..1).unwrap()).unwrap().into_buffer().widen();
     let bytes = device.download(&x).unwrap();
     drop(device);
     assert_eq!(bytes.await_result().unwrap().len(), 4 << 20);

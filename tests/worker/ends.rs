@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
 use windlass::clock::{ManualClock, Timing};
-use windlass::{Device, Error, Result, Wire};
+use windlass::{Device, Error, Result, op::Wire};
 
 /// The cause of the loss of what is in flight.
 #[track_caller]
@@ -72,13 +72,13 @@ fn a_panic_in_what_an_operation_owns_leaves_nobody_waiting() {
     within(60, move || {
         for _ in 0..2 {
             let before = DROPPED.load(SeqCst);
-            drop(device.dispatch(InPlace(Brittle), (), (device.zeros(1).unwrap(),)).unwrap());
+            drop(device.dispatch(InPlace(Brittle), (), (device.zeros(1).unwrap().into_buffer(),)).unwrap());
             assert!(eventually(60, || DROPPED.load(SeqCst) > before), "nobody but the monitor looks");
             let cause = loss(&device, Deed::Sleep(600_000), || kill(&device));
             assert!(tells(&cause, "SIGKILL"), "{cause}");
         }
         // In flight at the end: dropped where what was lost is settled.
-        drop(device.dispatch(InPlace(Brittle), (), (device.zeros(1).unwrap(),)).unwrap());
+        drop(device.dispatch(InPlace(Brittle), (), (device.zeros(1).unwrap().into_buffer(),)).unwrap());
         let cause = loss(&device, Deed::Sleep(600_000), || kill(&device));
         assert!(tells(&cause, "SIGKILL"), "{cause}");
         crate::common::assert_back_at(&device, (0, 0, 0));

@@ -7,7 +7,11 @@ use crate::{LONG, alone, isolated, kill};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use windlass::{Device, Error, OpInfo, Phase, Program, Trace};
+use windlass::{
+    Device, Error, Program,
+    health::Phase,
+    trace::{OpInfo, Trace},
+};
 
 /// What a test's hook does at the end of operations.
 type Hook = dyn Fn(&Device, &OpInfo) + Send + Sync;

@@ -3,7 +3,7 @@
 use crate::common::{down, up};
 use crate::{LONG, alone, isolated, kill, tells};
 use windlass::nvrtc::{DevicePtr, LaunchConfig, Len, Read, ThreadIndex, TypedKernel, Write};
-use windlass::{Device, Error, Phase, Stale};
+use windlass::{Device, Error, error::Stale, health::Phase};
 
 fn config() -> LaunchConfig {
     LaunchConfig::new(4, 32)

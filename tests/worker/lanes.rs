@@ -7,7 +7,10 @@ use crate::{alone, isolated};
 use serde::{Deserialize, Serialize};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
-use windlass::{Device, DeviceBuffer, Op, PendingDispatch, Result, Slices, SlicesMut, Spans, Wire};
+use windlass::{
+    Device, DeviceBuffer, PendingDispatch, Result,
+    op::{Op, Slices, SlicesMut, Spans, Wire},
+};
 
 /// Keeps the worker from what this thread sends next for so long. On a buffer of its own.
 fn hold_up(device: &Device, ms: u64) -> PendingDispatch<DeviceBuffer<f64>> {
@@ -97,8 +100,9 @@ fn parts_follow_what_was_sent_for_the_whole_on_another_thread() {
             let (theirs, its) = (device.clone(), x.clone());
             let copied = one.run(move || {
                 // Found in the worker, then read for long; submitted there, then waiting for its target.
-                let busy =
-                    theirs.dispatch(crate::common::InPlace(Deed::Sleep(60)), (), (theirs.zeros(8).unwrap(),)).unwrap();
+                let busy = theirs
+                    .dispatch(crate::common::InPlace(Deed::Sleep(60)), (), (theirs.zeros(8).unwrap().into_buffer(),))
+                    .unwrap();
                 theirs.dispatch(SlowCopy(Slow(30)), (its.as_in(),), (busy.into_output(),)).unwrap().into_output()
             });
             std::thread::sleep(Duration::from_millis(10));
@@ -115,7 +119,7 @@ fn parts_follow_what_was_sent_for_the_whole_on_another_thread() {
             assert_eq!(down(&device, &reader), [1.0; 4]);
             assert_eq!(down(&device, &copied), [1.0; 8], "the parts were written before the whole was read");
             let want: Vec<_> = [-1.0; 4].into_iter().chain([f64::from(round); 4]).collect();
-            assert_eq!(down(&device, &left.join(right).unwrap()), want);
+            assert_eq!(down(&device, &left.into_buffer().join(right.into_buffer()).unwrap()), want);
         }
     });
 }
@@ -140,7 +144,7 @@ fn a_whole_follows_what_was_sent_for_its_parts_on_other_threads() {
                 let copy = theirs.duplicate(&right).unwrap().into_output();
                 (right, copy)
             });
-            let whole = device.blas().scal(3.0, left.join(right).unwrap()).unwrap().into_buffer();
+            let whole = device.blas().scal(3.0, left.into_buffer().join(right).unwrap()).unwrap().into_output();
             assert_eq!(down(&device, &whole), [6.0, 6.0, 6.0, 6.0, 3.0, 3.0, 3.0, 3.0]);
             assert_eq!(down(&device, &copy), [1.0; 4]);
         }
@@ -161,7 +165,7 @@ fn memory_is_made_on_one_thread_used_on_a_second_and_given_back_on_a_third() {
                     if i % 100 == 0 {
                         drop(hold_up(device, 10)); // so that the memory is made late
                     }
-                    made.send(device.uninit(4).unwrap()).unwrap();
+                    made.send(device.uninit(4).unwrap().into_buffer()).unwrap();
                 }
             });
             scope.spawn(move || {
@@ -187,7 +191,7 @@ fn memory_that_one_thread_gave_back_can_be_had_by_another_at_once() {
         let device = isolated().memory_limit(1 << 20).open().unwrap();
         let fill = |device: &Device, value: u8| {
             let x = device.fill(device.uninit::<u8>(700 << 10).unwrap(), value).unwrap().await_result().unwrap();
-            assert_eq!(down(device, x.as_in().slice(5..6).unwrap()), [value]);
+            assert_eq!(down(device, x.buffer().as_in().slice(5..6).unwrap()), [value]);
             x
         };
         let aside = Aside::new();
@@ -216,7 +220,7 @@ fn more_threads_than_lanes_share_them() {
                     scope.spawn(move || {
                         let mut own = device.zeros::<f64>(4).unwrap();
                         for _ in 0..50 {
-                            own = device.blas().axpy(f64::from(i), &shared, own).unwrap().into_buffer();
+                            own = device.blas().axpy(f64::from(i), &shared, own).unwrap().into_output();
                         }
                         own
                     })

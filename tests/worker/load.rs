@@ -14,7 +14,7 @@ fn work(device: &Device, a: f64, b: f64) -> Result<f64, Error> {
     let x = device.upload([a, b])?.into_output();
     let x = device.blas().scal(2.0, x)?.into_buffer();
     let y = device.duplicate(&x)?.into_output();
-    let (left, right) = y.split_at(1)?;
+    let (left, right) = y.into_buffer().split_at(1)?;
     let dot = device.blas().dot(&left, &left)?;
     let other = device.blas().dot(&right, &right)?;
     let whole = device.download(&x)?;
@@ -223,7 +223,7 @@ fn a_worker_that_reads_no_orders_is_waited_for_and_then_the_caller_is_told() {
         assert_eq!(down(&device, &pending.await_result().unwrap()), [f64::from(1 << 20)]);
     }
     let long = device
-        .dispatch(crate::common::InPlace(Deed::Heavy(vec![1; 3 << 20])), (), (device.zeros(1).unwrap(),))
+        .dispatch(crate::common::InPlace(Deed::Heavy(vec![1; 3 << 20])), (), (device.zeros(1).unwrap().into_buffer(),))
         .unwrap_err();
     assert!(matches!(long.error, Error::Unsupported { .. }) && long.back.is_some(), "{long}");
 }
@@ -234,7 +234,7 @@ fn memory_that_is_given_back_can_be_had_again_at_once() {
     let device = isolated().memory_limit(1 << 20).open().unwrap();
     for i in 0..200u8 {
         let x = device.fill(device.uninit::<u8>(700 << 10).unwrap(), i).unwrap().await_result().unwrap();
-        assert_eq!(down(&device, x.as_in().slice(5..6).unwrap()), [i]);
+        assert_eq!(down(&device, x.buffer().as_in().slice(5..6).unwrap()), [i]);
     }
     assert!(matches!(device.zeros::<u8>(2 << 20).unwrap_err(), Error::OutOfMemory { .. }));
 }

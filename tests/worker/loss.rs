@@ -5,7 +5,7 @@ use crate::ops::{Deed, submit};
 use crate::{LONG, alone, isolated, kill, system, tells};
 use std::time::{Duration, Instant};
 use windlass::clock::{ManualClock, Timing};
-use windlass::{Device, Error, FaultPlan, Phase, RestartPolicy, Stale};
+use windlass::{Device, Error, FaultPlan, RestartPolicy, error::Stale, health::Phase};
 
 /// The cause that a loss is reported with.
 #[track_caller]
@@ -138,9 +138,9 @@ fn the_watchdog_ends_an_operation_that_runs_too_long_and_no_other() {
     let limit = Duration::from_secs(8);
     let device = isolated().watchdog(limit).open().unwrap();
     // Longer in flight than allowed, but no single one runs for long, on a machine that is busy either.
-    let mut x = device.zeros::<f64>(1).unwrap();
+    let mut x = device.zeros::<f64>(1).unwrap().into_buffer();
     for _ in 0..6 {
-        x = device.dispatch(crate::common::InPlace(Deed::Sleep(1_600)), (), (x,)).unwrap().into_output();
+        x = device.dispatch(crate::common::InPlace(Deed::Sleep(1_600)), (), (x,)).unwrap().into_output().into();
     }
     assert_eq!(down(&device, &x), [0.0]);
     assert_eq!(device.generation(), 0);
@@ -321,12 +321,12 @@ fn a_standby_takes_over_and_is_followed_by_another() {
 #[derive(Default)]
 struct Told(std::sync::Mutex<Vec<String>>, std::sync::Mutex<Vec<(u64, Duration)>>);
 
-impl windlass::Trace for Told {
-    fn lost(&self, loss: &windlass::Loss<'_>) {
+impl windlass::trace::Trace for Told {
+    fn lost(&self, loss: &windlass::trace::Loss<'_>) {
         assert!(loss.orders > 2 && loss.bytes_crossed > 1 << 20, "{loss:?}");
         self.0.lock().unwrap().push(format!("{} {} {}", loss.device, loss.generation, loss.cause));
     }
-    fn recovered(&self, recovery: &windlass::Recovery<'_>) {
+    fn recovered(&self, recovery: &windlass::trace::Recovery<'_>) {
         self.1.lock().unwrap().push((recovery.generation, recovery.time));
     }
 }

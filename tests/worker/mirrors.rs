@@ -40,7 +40,7 @@ fn a_mirror_of_more_than_half_the_memory_is_put_back_beside_stale_handles() {
         stale.push(table.get());
         kill(&device);
         while device.generation() < round {
-            assert!(device.health().phase != windlass::Phase::Lost, "{:?}", device.health());
+            assert!(device.health().phase != windlass::health::Phase::Lost, "{:?}", device.health());
             std::thread::yield_now();
         }
         device.wait_healthy(LONG).unwrap();

@@ -6,7 +6,8 @@ use crate::{LONG, alone, isolated};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use windlass::{
-    AnyBuffers, AnyIn, Device, DeviceBuffer, Dyn, Error, Op, PendingDispatch, Result, Slices, SlicesMut, Spans, Wire,
+    Device, DeviceBuffer, Error, PendingDispatch, Result,
+    op::{AnyBuffers, AnyIn, Dyn, Op, Slices, SlicesMut, Spans, Wire},
 };
 
 /// What an operation does to its worker.
@@ -146,7 +147,7 @@ impl crate::common::Deed for Deed {
 
 /// Submits it on a buffer of its own.
 pub(crate) fn submit(device: &Device, deed: Deed) -> Result<PendingDispatch<DeviceBuffer<f64>>> {
-    Ok(device.dispatch(InPlace(deed), (), (device.zeros::<f64>(1)?,))?)
+    Ok(device.dispatch(InPlace(deed), (), (device.zeros::<f64>(1)?.into_buffer(),))?)
 }
 
 /// Gives every second element back, as data of a length that only the device knows.
@@ -155,9 +156,9 @@ struct Odd;
 
 impl Op for Odd {
     const NAME: &'static str = "odd";
-    type Reads = (Option<f64>, windlass::List<f64>);
+    type Reads = (Option<f64>, windlass::op::List<f64>);
     type Output = Vec<f64>;
-    type Raw = windlass::Landed<f64>;
+    type Raw = windlass::op::Landed<f64>;
 
     fn check(&self, _: &Spans<Self::Reads>, (): &Spans<()>) -> Result<()> {
         Ok(())
@@ -215,11 +216,12 @@ fn operands_of_types_known_at_run_time_cross() {
     let device = isolated().open().unwrap();
     let (x, y) = (up(&device, [1.0f32, 2.0, 3.0]), up(&device, [7u8]));
     let reads = [AnyIn::from(x.as_in().slice(1..3).unwrap()), AnyIn::from(&y)];
-    let writes = [device.uninit::<f32>(2).unwrap().into(), device.uninit::<u8>(1).unwrap().into()];
+    let writes =
+        [device.uninit::<f32>(2).unwrap().into_buffer().into(), device.uninit::<u8>(1).unwrap().into_buffer().into()];
     let pending = device.dispatch(AddOne, reads.into_iter().collect(), writes.into_iter().collect()).unwrap();
     let (x, y) = pending.into_output().downcast::<(DeviceBuffer<f32>, DeviceBuffer<u8>)>().unwrap();
     assert_eq!((down(&device, &x), down(&device, &y)), (vec![3.0, 4.0], vec![8]));
-    let writes = [device.uninit::<u8>(2).unwrap().into()];
+    let writes = [device.uninit::<u8>(2).unwrap().into_buffer().into()];
     let rejected = device.dispatch(AddOne, [AnyIn::from(&x)].into_iter().collect(), writes.into_iter().collect());
     assert_eq!(refused(&rejected.unwrap_err().error).0, "reads");
 }
@@ -316,9 +318,9 @@ impl crate::common::Deed for Where {
     const NAME: &'static str = "where";
     type Element = f64;
 
-    fn cost(&self) -> windlass::Cost {
+    fn cost(&self) -> windlass::op::Cost {
         assert_ne!(self.0, u64::MAX, "too dear");
-        windlass::Cost { flops: self.0, bytes: 0 }
+        windlass::op::Cost { flops: self.0, bytes: 0 }
     }
     fn host(&self, x: &mut [f64]) -> Result<()> {
         x.fill(f64::from(u8::from(std::thread::current().name().is_some_and(|name| name.contains(" lane ")))));
@@ -335,8 +337,12 @@ impl crate::common::Deed for Where {
 fn what_is_small_is_run_by_the_thread_that_has_read_the_order() {
     let _alone = alone();
     let device = isolated().host_pool(windlass::HostPool::Threads(1)).open().unwrap();
-    let run =
-        |flops| device.dispatch(InPlace(Where(flops)), (), (device.zeros::<f64>(1).unwrap(),)).unwrap().into_output();
+    let run = |flops| {
+        device
+            .dispatch(InPlace(Where(flops)), (), (device.zeros::<f64>(1).unwrap().into_buffer(),))
+            .unwrap()
+            .into_output()
+    };
     device.synchronize(Duration::from_secs(60)).unwrap();
     let here = |flops| {
         let x = run(flops);
@@ -364,7 +370,7 @@ fn an_operation_whose_cost_panics_in_the_worker_is_done_and_holds_up_nobody() {
     let _alone = alone();
     let device = isolated().open().unwrap();
     let x = device.zeros::<f64>(1).unwrap();
-    let ((x,), verdict) = device.dispatch(InPlace(Where(u64::MAX)), (), (x,)).unwrap().into_parts();
+    let ((x,), verdict) = device.dispatch(InPlace(Where(u64::MAX)), (), (x.into_buffer(),)).unwrap().into_parts();
     match device.blas().nrm2(&x).unwrap().await_timeout(Duration::from_secs(60)) {
         Ok(answer) => assert_eq!(answer.unwrap(), 0.0, "what is not known to be small is not done by the lane"),
         Err(_) => panic!("what came after it waits for ever"),

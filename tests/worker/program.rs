@@ -6,10 +6,10 @@
 
 use crate::common;
 
-use common::{Deed, InPlace, down, host, up};
+use common::{Deed, InPlace, columns, down, host, into_columns, up};
 use serde::{Deserialize, Serialize};
 use windlass::nvrtc::{LaunchConfig, Write};
-use windlass::{Error, Gemm, Matmul, Result, Wire, blas};
+use windlass::{Error, Gemm, Matmul, Result, blas, op::Wire};
 
 /// An operation of one's own.
 #[derive(Serialize, Deserialize)]
@@ -35,18 +35,24 @@ fn the_crates_own_program_knows_the_librarys_operations_and_no_others() {
     let device = host(2).isolated().worker_program(program).open().unwrap();
     let (blas, lt) = (device.blas(), device.blas_lt());
     let a = up(&device, [1.0f32, 3.0, 2.0, 4.0]);
-    let c = blas.gemm(Gemm::new(2, 2, 2), &a, &a, device.uninit(4).unwrap()).unwrap().into_output();
-    let c = device.fill(c.narrow(0..1).unwrap(), 8.0).unwrap().into_output().widen();
+    let (of_a, c) = (columns(&a, 2, 2), into_columns(device.uninit(4).unwrap().into_buffer(), 2, 2));
+    let c = blas.gemm(Gemm::new(), &of_a, &of_a, c).unwrap().into_buffer();
+    let c = device.fill(c.narrow(0..1).unwrap(), 8.0).unwrap().into_buffer().widen();
     let c = blas.axpy(1.0, &a, blas.scal(2.0, c).unwrap().into_buffer()).unwrap().into_buffer();
     assert_eq!(down(&device, &device.duplicate(&c).unwrap().into_output()), [17.0, 33.0, 22.0, 48.0]);
     assert_eq!(blas.dot(&a, &a).unwrap().await_result().unwrap(), 30.0);
     let x = up(&device, [1.0f32, 10.0]);
-    let y = blas.gemv(blas::Gemv::new(2, 2), &a, &x, device.uninit(2).unwrap()).unwrap().into_output();
+    let y = blas.gemv(blas::Gemv::new(), &of_a, &x, device.uninit(2).unwrap()).unwrap().into_output();
     assert_eq!(down(&device, &y), [21.0, 43.0]);
-    let d = lt.matmul(Matmul::new(2, 2, 2), &a, &a, device.uninit::<f32>(4).unwrap()).unwrap().into_output();
-    assert_eq!(down(&device, &d), [7.0, 15.0, 10.0, 22.0]);
-    let error =
-        device.dispatch(InPlace(Own), (), (device.zeros(1).unwrap(),)).unwrap().await_result().unwrap_err().error;
+    let (a_1, d) = (columns(&a, 2, 2), device.uninit::<f32>([2, 2]).unwrap());
+    let d = lt.matmul(Matmul::new(), &a_1, &a_1, d).unwrap().into_output();
+    assert_eq!(down(&device, &d), [7.0, 10.0, 15.0, 22.0]);
+    let error = device
+        .dispatch(InPlace(Own), (), (device.zeros(1).unwrap().into_buffer(),))
+        .unwrap()
+        .await_result()
+        .unwrap_err()
+        .error;
     assert!(matches!(&error, Error::Unsupported { reason, .. } if reason.contains("worker::init")), "{error}");
     let twin = device.nvrtc().twin_fn::<(Write<f32>,)>("one", |_, (x,)| x.set(0, 1.0)).unwrap();
     let rejected = twin.launch(LaunchConfig::new(1, 1), (up(&device, [7.0f32]),)).unwrap_err();

@@ -4,7 +4,7 @@ use crate::common::{LONG, captures, down, eventually, halves_that_are_overwritte
 use crate::{alone, isolated, kill, system};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use windlass::{Device, DeviceBuffer, Later, Program};
+use windlass::{Device, DeviceBuffer, Program, program::Later};
 
 const N: usize = 100;
 
@@ -47,7 +47,7 @@ fn assert_right(device: &Device, program: &Program, later: &(Later<f64>, Later<O
     let x = up(device, numbers(0.5));
     let done = program.replay((&x,), (up(device, numbers(3.0)),)).unwrap().await_result().unwrap();
     let (want, norm) = eager(device, c, &x, up(device, numbers(3.0)));
-    assert_eq!(down(device, &done.buffers.0), down(device, &want), "bit for bit");
+    assert_eq!(down(device, &done.operands.0), down(device, &want), "bit for bit");
     assert_eq!(done.get(&later.0).unwrap().to_bits(), norm.to_bits());
     assert!(done.get(&later.1).unwrap().is_some());
 }
@@ -61,12 +61,12 @@ fn a_replay_in_a_worker_is_one_order_and_what_the_same_calls_are() {
     assert_right(&device, &program, &later, &c);
     let (x, mut y) = (up(&device, numbers(0.0)), up(&device, numbers(0.0)));
     for _ in 0..5 {
-        (y,) = program.replay((&x,), (y,)).unwrap().into_buffers().unwrap();
+        y = program.replay((&x,), (y,)).unwrap().into_operands().unwrap().0.into_buffer();
     }
     device.synchronize(LONG).unwrap();
     let before = device.stats();
     for _ in 0..50 {
-        (y,) = program.replay((&x,), (y,)).unwrap().into_buffers().unwrap();
+        y = program.replay((&x,), (y,)).unwrap().into_operands().unwrap().0.into_buffer();
     }
     let after = device.stats();
     assert_eq!(after.dispatches - before.dispatches, 50);
@@ -90,7 +90,7 @@ fn a_program_with_one_answer_brings_it_and_one_with_none_brings_none() {
     }
     let (program, ()) =
         device.record(|r| r.blas().scal(2.0, r.operand::<f64>(2)?).map(drop).map_err(Into::into)).unwrap();
-    let (x,) = program.replay((), (x,)).unwrap().await_result().unwrap().buffers;
+    let (x,) = program.replay((), (x,)).unwrap().await_result().unwrap().operands;
     assert_eq!(down(&device, &x), [6.0, 8.0]);
 }
 
@@ -107,7 +107,7 @@ fn steps_are_replaced_buffers_bound_and_faults_found_in_a_worker_too() {
         })
         .unwrap();
     let run = |program: &Program| {
-        let (y,) = program.replay((), (up(&device, [1.0, 3.0]),)).unwrap().into_buffers().unwrap();
+        let (y,) = program.replay((), (up(&device, [1.0, 3.0]),)).unwrap().into_operands().unwrap();
         down(&device, &y)
     };
     assert_eq!(run(&program), [4.0, 8.0]);
@@ -118,7 +118,7 @@ fn steps_are_replaced_buffers_bound_and_faults_found_in_a_worker_too() {
     assert_eq!(run(&program), [5.0, 20.0]);
     drop(x);
     let done = program.bisect((), (up(&device, [1.0, 3.0]),)).unwrap();
-    assert_eq!(down(&device, &done.buffers.0), [5.0, 20.0]);
+    assert_eq!(down(&device, &done.operands.0), [5.0, 20.0]);
     assert!(program.to_dot().contains("factor"));
 }
 
@@ -185,7 +185,7 @@ fn a_worker_that_is_lost_during_a_replay_costs_an_error_and_buffers_and_not_the_
             }
             assert!(eventually(LONG.as_secs(), || device.generation() == round));
             device.wait_healthy(LONG).unwrap();
-            let (x,) = program.replay((), (up(&device, vec![1.5; N]),)).unwrap().await_result().unwrap().buffers;
+            let (x,) = program.replay((), (up(&device, vec![1.5; N]),)).unwrap().await_result().unwrap().operands;
             assert_eq!(down(&device, &x), vec![3.0; N]);
         }
     });
@@ -205,7 +205,7 @@ fn a_worker_that_is_lost_while_a_program_is_recorded_is_no_reason_to_record_agai
             r.blas().scal(2.0, x).map(drop).map_err(Into::into)
         })
         .unwrap();
-    let (x,) = program.replay((), (up(&device, [1.0, 2.0]),)).unwrap().await_result().unwrap().buffers;
+    let (x,) = program.replay((), (up(&device, [1.0, 2.0]),)).unwrap().await_result().unwrap().operands;
     assert_eq!(down(&device, &x), [2.0, 4.0]);
 }
 
@@ -230,7 +230,7 @@ fn a_worker_that_is_lost_while_a_program_crosses_is_no_reason_to_record_again() 
         });
         assert!(eventually(LONG.as_secs(), || device.generation() > generation));
         device.wait_healthy(LONG).unwrap();
-        let (x,) = program.replay((), (up(&device, [1.0, 2.0]),)).unwrap().await_result().unwrap().buffers;
+        let (x,) = program.replay((), (up(&device, [1.0, 2.0]),)).unwrap().await_result().unwrap().operands;
         assert_eq!(down(&device, &x), [2.0, 4.0]);
     });
 }
@@ -263,7 +263,7 @@ fn threads_that_replay_one_program_take_turns_at_its_arena_through_losses() {
                                 let y = device.zeros::<f64>(N)?;
                                 let done = program.replay((&x,), (y,))?.await_result()?;
                                 let norm = done.get(norm)?;
-                                Ok((norm, device.download(&done.buffers.0)?.await_result()?))
+                                Ok((norm, device.download(&done.operands.0)?.await_result()?))
                             });
                             let (norm, y) = answer.unwrap();
                             assert_eq!(norm, 2.0 * f64::from(thread) * (N as f64).sqrt());
@@ -299,22 +299,26 @@ fn captured_memory_is_read_in_its_turn_in_a_worker_too() {
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Times(f64);
 
-impl windlass::Op for Times {
+impl windlass::op::Op for Times {
     const NAME: &'static str = "times";
     type Reads = (f64,);
     type Output = f64;
     type Raw = f64;
-    fn check(&self, _: &windlass::Spans<(f64,)>, (): &windlass::Spans<()>) -> windlass::Result<()> {
+    fn check(&self, _: &windlass::op::Spans<(f64,)>, (): &windlass::op::Spans<()>) -> windlass::Result<()> {
         Ok(())
     }
-    fn host(&self, (x,): windlass::Slices<'_, Self>, (): windlass::SlicesMut<'_, Self>) -> windlass::Result<f64> {
+    fn host(
+        &self,
+        (x,): windlass::op::Slices<'_, Self>,
+        (): windlass::op::SlicesMut<'_, Self>,
+    ) -> windlass::Result<f64> {
         Ok(x.iter().sum())
     }
     fn finish(&self, sum: f64) -> windlass::Result<f64> {
         Ok(sum * self.0)
     }
-    fn wire() -> Option<windlass::Wire<Self>> {
-        windlass::Wire::plain()
+    fn wire() -> Option<windlass::op::Wire<Self>> {
+        windlass::op::Wire::plain()
     }
 }
 
@@ -322,7 +326,7 @@ impl windlass::Op for Times {
 fn a_result_is_that_of_the_operation_that_the_replay_ran() {
     let _alone = alone();
     let device = isolated().open().unwrap();
-    let times = |r: &Device, x: &windlass::GpuRef<f64>, by: f64| r.dispatch(Times(by), (x.as_in(),), ());
+    let times = |r: &Device, x: &windlass::TensorRef<'_, f64>, by: f64| r.dispatch(Times(by), (x.buffer(),), ());
     let (mut program, (x, recorded)) = device
         .record(|r| {
             let x = r.input::<f64>(3)?;

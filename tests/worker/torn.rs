@@ -5,7 +5,7 @@ use crate::ops::{Deed, submit};
 use crate::{LONG, alone, isolated};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
-use windlass::{Error, Phase};
+use windlass::{Error, health::Phase};
 
 // Where the rings of orders lie in a worker's memory, as `src/engines/worker/shared/layout.rs` and `src/engines/worker/shared/ring.rs` have it.
 const LANES: usize = 16;

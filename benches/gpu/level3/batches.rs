@@ -3,11 +3,12 @@
 
 use super::Kind;
 use super::letters::{GroupedProducts, ListedProducts, Solutions, StridedProducts, function};
-use super::side::Sides;
+use super::side::{Sides, buffer};
 use crate::harness::Bench;
 use std::ffi::c_void;
 use windlass::blas::{BlasElement, Triangular};
-use windlass::{DeviceBuffer, Gemm, Side, Uplo};
+use windlass::tensor::Layout;
+use windlass::{DeviceBuffer, Gemm, Side, Tensor, TensorRef, Uplo};
 
 /// What every type of BLAS has.
 pub(super) fn every<T: Kind + BlasElement>(bench: &mut Bench, n: usize, count: usize) {
@@ -15,13 +16,17 @@ pub(super) fn every<T: Kind + BlasElement>(bench: &mut Bench, n: usize, count: u
     let sides = Sides::<T>::new(bench, n, count);
     let (l, blas, lists) = (n as i64, bench.device.blas(), sides.lists(bench));
     let [a, _, c] = lists.each_ref().map(|list| list.address as *const c_void);
-    let (spec, each) = (Triangular::new(Side::Left, Uplo::Lower, n, n), count as i64);
+    let (squares, each) = (Layout::columns(n, n).batch(count, n * n), count as i64);
+    let of_a = sides.a.view(squares).unwrap();
     // SAFETY: the function has this signature; the lists hold the addresses of `count` matrices of n x n elements.
     unsafe {
         sides.row::<Solutions>(
             bench,
             ("trsm_strided_batched", "trsmBatched_64", 1),
-            |b| blas.trsm_strided_batched(spec.batch(count), &sides.a, b),
+            |b| {
+                let b = b.with_layout(squares).unwrap();
+                buffer(blas.trsm(Triangular::new(Side::Left, Uplo::Lower), &of_a, b))
+            },
             |f, r| f(r.handle, 0, 0, 0, 0, l, l, r.one, a, l, c, l, each),
         );
     }
@@ -49,7 +54,11 @@ pub(super) fn strided<T: Kind>(bench: &mut Bench, n: usize, count: usize) {
         sides.row::<StridedProducts>(
             bench,
             ("gemm_strided_batched", "cublasGemmStridedBatchedEx_64", 1),
-            |c| blas.gemm_strided_batched(Gemm::new(n, n, n).batch(count), &sides.a, &sides.b, c),
+            |c| {
+                let of = Layout::columns(n, n).batch(count, n * n);
+                let (a, b, c) = (sides.a.view(of).unwrap(), sides.b.view(of).unwrap(), c.with_layout(of).unwrap());
+                buffer(blas.gemm(Gemm::new(), a, b, c))
+            },
             |f, r| {
                 f(
                     r.handle, 0, 0, size, size, size, r.one, r.a, t, size, stride, r.b, t, size, stride, r.zero, r.c,
@@ -61,26 +70,27 @@ pub(super) fn strided<T: Kind>(bench: &mut Bench, n: usize, count: usize) {
 }
 
 /// C of ours, matrix by matrix.
-fn parts<T: Kind>(bench: &Bench, sides: &Sides<T>) -> Vec<DeviceBuffer<T>> {
-    (0..sides.count).map(|_| bench.device.zeros(sides.each()).unwrap()).collect()
+fn parts<T: Kind>(bench: &Bench, sides: &Sides<T>) -> Vec<Tensor<T>> {
+    let square = Layout::columns(sides.n, sides.n);
+    (0..sides.count).map(|_| bench.device.zeros(sides.each()).unwrap().with_layout(square).unwrap()).collect()
 }
 
-fn ranges<T: Kind>(sides: &Sides<T>) -> impl Iterator<Item = std::ops::Range<usize>> {
-    let each = sides.each();
-    (0..sides.count).map(move |i| i * each..(i + 1) * each)
+/// The matrices of a factor.
+fn views<'a, T: Kind>(sides: &Sides<T>, all: &'a DeviceBuffer<T>) -> Vec<TensorRef<'a, T>> {
+    let (n, each) = (sides.n, sides.each());
+    (0..sides.count).map(|i| all.view(Layout::columns(n, n).offset(i * each)).unwrap()).collect()
 }
 
 fn listed<T: Kind>(bench: &mut Bench, sides: &Sides<T>) {
-    let (n, size, blas, name) = (sides.n, sides.n as i64, bench.device.blas(), sides.name("gemm_batched"));
+    let (size, blas, name) = (sides.n as i64, bench.device.blas(), sides.name("gemm_batched"));
     // SAFETY: the function has this signature.
     let function = unsafe { function::<T, ListedProducts>("cublasGemmBatchedEx_64") };
     let (true, Some(f)) = (bench.wants(&name), function) else { return };
     let (lists, start, r) = (sides.lists(bench), parts(bench, sides), sides.raw());
     let [a, b, c] = lists.each_ref().map(|list| list.address as *const c_void);
     let (t, compute, count) = (T::CODES.input, T::CODES.compute, sides.count as i64);
-    let of_a: Vec<_> = ranges(sides).map(|range| sides.a.as_in().slice(range).unwrap()).collect();
-    let of_b: Vec<_> = ranges(sides).map(|range| sides.b.as_in().slice(range).unwrap()).collect();
-    let ours = |c| blas.gemm_batched(Gemm::new(n, n, n), &of_a, &of_b, c);
+    let (of_a, of_b) = (views(sides, &sides.a), views(sides, &sides.b));
+    let ours = |c: Vec<Tensor<T>>| blas.gemm_batched(Gemm::new(), &of_a, &of_b, c);
     // SAFETY: the lists hold the addresses of `count` matrices of n x n elements; the factors outlive the call.
     sides.measure(bench, &name, 1, start, &ours, || unsafe {
         f(r.handle, 0, 0, size, size, size, r.one, a, t, size, b, t, size, r.zero, c, t, size, count, compute, -1)
@@ -96,11 +106,11 @@ fn grouped<T: Kind>(bench: &mut Bench, sides: &Sides<T>) {
     let (lists, start, r) = (sides.lists(bench), parts(bench, sides), sides.raw());
     let [a, b, c] = lists.each_ref().map(|list| list.address as *const c_void);
     let (t, compute, half) = (T::CODES.input, T::CODES.compute, sides.count / 2);
-    let of_a: Vec<_> = ranges(sides).map(|range| sides.a.as_in().slice(range).unwrap()).collect();
-    let of_b: Vec<_> = ranges(sides).map(|range| sides.b.as_in().slice(range).unwrap()).collect();
-    let groups = [(Gemm::new(n, n, n), half), (Gemm::new(n, n, n), sides.count - half)];
-    let ours = |c| blas.gemm_grouped(&groups, &of_a, &of_b, c);
-    let (flags, size, sizes) = ([0u32; 2], [n as i64; 2], groups.map(|(_, count)| count as i64));
+    let (of_a, of_b) = (views(sides, &sides.a), views(sides, &sides.b));
+    let counts = [half, sides.count - half];
+    let groups = || counts.map(|count| (Gemm::new(), count));
+    let ours = |c: Vec<Tensor<T>>| blas.gemm_grouped(groups(), &of_a, &of_b, c);
+    let (flags, size, sizes) = ([0u32; 2], [n as i64; 2], counts.map(|count| count as i64));
     let (ones, zeros) = ([T::ONE; 2], [T::Scalar::default(); 2]);
     // SAFETY: as above; the arrays that describe the groups outlive the call.
     sides.measure(bench, &name, 1, start, &ours, || unsafe {

@@ -8,7 +8,7 @@ use crate::raw::{Blas, Memory, NO_TIMING};
 use cudarc::cublas::sys::cublasHandle_t;
 use cudarc::driver::sys::CUstream;
 use std::ffi::{c_int, c_void};
-use windlass::{DeviceBuffer, Immediate, Submitted, Wait};
+use windlass::{DeviceBuffer, PendingDispatch, Submitted, Tensor, Wait, op::Immediate};
 
 /// Dispatches of a batch, whose enqueueing is measured.
 const ENQUEUED: usize = 64;
@@ -37,6 +37,11 @@ pub(super) struct Sides<T: Kind> {
     stream: CUstream,
     blas: Blas,
     factors: Box<[T::Scalar; 2]>,
+}
+
+/// A submission that gives the buffer of its tensor.
+pub(super) fn buffer<T: Kind>(submitted: Submitted<Tensor<T>>) -> Submitted<DeviceBuffer<T>> {
+    submitted.map(PendingDispatch::from).map_err(|rejected| rejected.map(|(c,)| (c.into_buffer(),)))
 }
 
 /// Large diagonals, so that solving with a matrix again and again neither grows nor vanishes.

@@ -8,7 +8,8 @@ use crate::raw::{Memory, NO_TIMING, Raw};
 use cudarc::driver::sys::{CUevent, CUstream};
 use raw_product::Lt;
 use windlass::blaslt::{MatmulElement, MatmulTypes};
-use windlass::{Complex, DeviceBuffer, Element, F8E4M3, Matmul, Transpose, Wait, bf16, f16};
+use windlass::tensor::{Layout, Lines};
+use windlass::{Complex, Element, F8E4M3, Matmul, Tensor, Wait, bf16, f16};
 
 /// Products of a batch whose enqueueing is measured.
 const BATCH: usize = 64;
@@ -32,10 +33,9 @@ type ScalarOf<A, D> = <<A as MatmulElement<A, D>>::Types as MatmulTypes>::Scalar
 struct Sides<A: MatmulElement<A, D>, D: Element> {
     raw: Raw,
     stream: CUstream,
-    n: usize,
-    a: DeviceBuffer<A>,
-    b: DeviceBuffer<A>,
-    d: Option<DeviceBuffer<D>>,
+    a: Tensor<A>,
+    b: Tensor<A>,
+    d: Option<Tensor<D>>,
     memory: [Memory; 3],
     lt: Lt<ScalarOf<A, D>>,
 }
@@ -48,13 +48,11 @@ impl<A: MatmulElement<A, D>, D: Element> Sides<A, D> {
         let (a, b) = (matrix(), matrix());
         let theirs = |data: &[A]| raw.upload(bytemuck::cast_slice::<A, u8>(data), stream);
         let memory = [theirs(&a), theirs(&b), Memory::new(&raw, n * n * size_of::<D>(), stream)];
-        let ours = |data: Vec<A>| device.upload(data).unwrap().await_result().unwrap();
+        let ours = |data: Vec<A>, lines: Lines| device.buffer(data).unwrap().with_layout(lines).unwrap();
+        let (by_rows, by_columns) = (Layout::rows(n, n), Layout::columns(n, n));
+        let d = device.zeros(n * n).unwrap().with_layout(by_columns).unwrap();
         let lt = Lt::new::<A::Types>(&raw, stream, n);
-        Sides { raw, stream, n, a: ours(a), b: ours(b), d: Some(device.zeros(n * n).unwrap()), memory, lt }
-    }
-
-    fn spec(&self) -> Matmul<ScalarOf<A, D>> {
-        Matmul::new(self.n, self.n, self.n).trans_a(Transpose::Yes)
+        Sides { raw, stream, a: ours(a, by_rows), b: ours(b, by_columns), d: Some(d), memory, lt }
     }
 
     #[inline(always)]
@@ -65,7 +63,7 @@ impl<A: MatmulElement<A, D>, D: Element> Sides<A, D> {
 
     /// What both sides have left in D is the same.
     fn check(mut self, bench: &Bench) {
-        let d = bench.device.download(&self.d.take().unwrap()).unwrap().await_result().unwrap();
+        let d = bench.device.download(self.d.take().unwrap().buffer()).unwrap().await_result().unwrap();
         let theirs = self.raw.download::<u8>(&self.memory[2]);
         assert!(theirs == bytemuck::cast_slice::<D, u8>(&d), "ours and the raw call differ");
     }
@@ -96,7 +94,7 @@ fn large<A: MatmulElement<A, D>, D: Element>(bench: &mut Bench, name: &str, mut 
     };
     let ours = || {
         timed(1, || {
-            let product = spinning.blas_lt().matmul(sides.spec(), &sides.a, &sides.b, d.take().unwrap());
+            let product = spinning.blas_lt().matmul(Matmul::new(), &sides.a, &sides.b, d.take().unwrap());
             d = Some(product.unwrap().await_result().unwrap());
         }) / 1e3
     };
@@ -117,7 +115,7 @@ fn small<A: MatmulElement<A, D>, D: Element>(bench: &mut Bench, name: &str, mut 
     };
     let ours = || {
         let blas_lt = device.blas_lt();
-        let next = |d| blas_lt.matmul(sides.spec(), &sides.a, &sides.b, d).unwrap();
+        let next = |d| blas_lt.matmul(Matmul::new(), &sides.a, &sides.b, d).unwrap();
         let mut last = d.take();
         let sample = timed(BATCH, || {
             last = Some((0..BATCH).fold(last.take().unwrap(), |d, _| next(d).into_output()));
@@ -142,19 +140,26 @@ fn eight_bits(bench: &mut Bench) {
     let values: Vec<f32> = (0..n * n).map(|_| random.unit() as f32).collect();
     let narrow: Vec<F8E4M3> = values.iter().map(|x| F8E4M3::from_f32(*x)).collect();
     let wide: Vec<bf16> = values.iter().map(|x| bf16::from_f32(*x)).collect();
-    let (narrow, wide) = (device.upload(narrow).unwrap().into_output(), device.upload(wide).unwrap().into_output());
-    let (mut d8, mut d16) = (Some(device.zeros::<bf16>(n * n).unwrap()), Some(device.zeros::<bf16>(n * n).unwrap()));
+    let (narrow, wide) = (device.tensor([n, n], narrow).unwrap(), device.tensor([n, n], wide).unwrap());
+    let d = || Some(device.zeros::<bf16>([n, n]).unwrap());
+    let (mut d8, mut d16) = (d(), d());
     let lt = device.blas_lt();
-    let spec = || Matmul::new(n, n, n).trans_a(Transpose::Yes);
     let rate = |nanoseconds: f64| 1e9 / nanoseconds;
     let of_eight = || {
         rate(timed(1, || {
-            d8 = Some(lt.matmul(spec(), &narrow, &narrow, d8.take().unwrap()).unwrap().await_result().unwrap());
+            d8 = Some(
+                lt.matmul(Matmul::new(), &narrow, narrow.transpose(), d8.take().unwrap())
+                    .unwrap()
+                    .await_result()
+                    .unwrap(),
+            );
         }))
     };
     let of_sixteen = || {
         rate(timed(1, || {
-            d16 = Some(lt.matmul(spec(), &wide, &wide, d16.take().unwrap()).unwrap().await_result().unwrap());
+            d16 = Some(
+                lt.matmul(Matmul::new(), &wide, wide.transpose(), d16.take().unwrap()).unwrap().await_result().unwrap(),
+            );
         }))
     };
     bench.pair(&text, Unit::OpsPerSecond, Goal::TimesAtLeast(1.6), 20, of_eight, of_sixteen);

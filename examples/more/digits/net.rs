@@ -16,7 +16,7 @@ struct Parameter {
 
 impl Parameter {
     fn new(device: &Device, value: Tensor<f32>) -> Result<Self> {
-        let step = device.zeros_tensor(value.shape())?;
+        let step = device.zeros(value.shape())?;
         Ok(Parameter { value, step })
     }
 
@@ -45,7 +45,7 @@ impl Layer {
         let normal = rng.draw::<f32>(Normal::standard(), extents)?;
         let scale = (2.0 / inputs.iter().product::<usize>() as f32).sqrt();
         let w = Parameter::new(device, device.map(&normal, |x| x * scale)?.into())?;
-        Ok(Layer { conv, w, b: Parameter::new(device, device.zeros_tensor([filters])?)? })
+        Ok(Layer { conv, w, b: Parameter::new(device, device.zeros([filters])?)? })
     }
 
     fn forward(&self, device: &Device, x: &TensorRef<'_, f32>, relu: bool) -> Result<PendingDispatch<Tensor<f32>>> {

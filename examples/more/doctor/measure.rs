@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::time::{Duration, Instant};
+use windlass::tensor::Layout;
 use windlass::{Device, Gemm, Result};
 
 /// Rows and columns of the self-test's matrices.
@@ -21,8 +22,9 @@ pub(crate) fn self_test(device: &Device) -> Result<(), Box<dyn Error>> {
 }
 
 fn square(device: &Device, matrix: &[f32]) -> Result<Vec<f32>> {
-    let a = device.buffer(matrix)?;
-    let c = device.blas().gemm(Gemm::new(SIZE, SIZE, SIZE), &a, &a, device.uninit(SIZE * SIZE)?)?;
+    let square = Layout::columns(SIZE, SIZE);
+    let (a, c) = (device.buffer(matrix)?.with_layout(square)?, device.uninit(SIZE * SIZE)?.with_layout(square)?);
+    let c = device.blas().gemm(Gemm::new(), &a, &a, c)?.into_buffer();
     device.to_vec(&c)
 }
 
@@ -47,7 +49,7 @@ pub(crate) struct Rates {
 pub(crate) fn copy_rates(device: &Device, bytes: usize, times: usize) -> Result<Rates> {
     let source = vec![0x5au8; bytes];
     let mut target = vec![0u8; bytes];
-    let mut buffer = Some(device.zeros::<u8>(bytes)?);
+    let mut buffer = Some(device.zeros::<u8>(bytes)?.into_buffer());
     let up = median(times, || {
         if let Some(to) = buffer.take() {
             buffer = Some(device.upload_into(&source, to)?.await_result()?);

@@ -80,7 +80,7 @@ fn run() -> Result<(), Box<dyn Error>> {
 /// step that is far enough behind, so that the bar shows what is done and not what is submitted.
 fn spread(device: &Device, step: &Step, (plate, steps): (Vec<f32>, usize), bar: &ProgressBar) -> Result<Vec<f32>> {
     let mut now = device.buffer(plate)?;
-    let mut next = device.uninit::<f32>(now.len())?;
+    let mut next = device.uninit::<f32>(now.len())?.into_buffer();
     let mut flight = VecDeque::new();
     for done in 1..=steps {
         let ((written,), verdict) = step.submit(&now, next)?.into_parts();

@@ -81,7 +81,7 @@ fn price(device: &Device, stream: &Stream, paths: usize) -> windlass::Result<f64
         let log = log + (drift + spread * number);
         (log, mean + log * step)
     };
-    let mut state = (device.zeros_tensor([paths])?, device.zeros_tensor([paths])?);
+    let mut state = (device.zeros([paths])?, device.zeros([paths])?);
     if stream.generator() == Generator::Philox {
         // Numbers of Philox are made where they are needed: the formula draws them. Each takes two words of the stream.
         for k in 0..STEPS {

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 use windlass::solver::{Svd, Vectors};
 use windlass::tensor::Layout;
-use windlass::{Device, Gemm, Tensor, Transpose};
+use windlass::{Device, Tensor};
 
 /// Pixels across an image.
 const SIZE: usize = 32;
@@ -65,7 +65,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     }
     let Some(u) = svd.u else { return Err("the decomposition returned no components".into()) };
     let k = values.len();
-    let product = own_product(&device, (pixels, k), &u)?;
+    let product = own_product(&device, &u)?;
     let unit = |at: usize| if at % k == at / k { 1.0 } else { 0.0 };
     let worst = product.iter().enumerate().map(|(at, x)| (x - unit(at)).abs()).fold(0.0, f32::max);
     if worst > 1e-3 || (explained(k) - 1.0).abs() > 1e-3 {
@@ -90,9 +90,8 @@ fn decomposed(device: &Device, (rows, cols): (usize, usize), images: &[f32]) -> 
 }
 
 /// `U^T * U`, which is the unit matrix if the columns of U are orthogonal.
-fn own_product(device: &Device, (rows, k): (usize, usize), u: &Tensor<f32>) -> windlass::Result<Vec<f32>> {
-    let spec = Gemm::new(k, k, rows).trans_a(Transpose::Yes);
-    device.to_vec(&device.blas().gemm(spec, u.buffer(), u.buffer(), device.zeros(k * k)?)?)
+fn own_product(device: &Device, u: &Tensor<f32>) -> windlass::Result<Vec<f32>> {
+    device.to_vec(&device.matmul(u.transpose(), u)?)
 }
 
 /// One face: a disc, two eyes, a mouth.

@@ -90,7 +90,7 @@ fn poisson(side: usize) -> windlass::Result<CooBuilder<f64>> {
 /// The right side of which the solution is all ones.
 fn right_side(device: &Device, a: &Csr<f64>) -> windlass::Result<TensorRef<'static, f64>> {
     let ones = device.full([a.rows()], 1.0)?;
-    Ok(device.sparse().spmv(Spmv::new(), a, &ones, device.uninit_tensor([a.rows()])?)?.share())
+    Ok(device.sparse().spmv(Spmv::new(), a, &ones, device.uninit([a.rows()])?)?.share())
 }
 
 /// Solves on one engine with each preconditioner, and keeps what became of the residual.
@@ -114,7 +114,7 @@ fn solve(
             hook.set_position((100.0 * at.residual.ln() / TOLERANCE.ln()).clamp(0.0, 100.0) as u64);
             hook.set_message(format!("{}: {:.1e}", at.iteration, at.residual));
         });
-        let solution = sparse.cg(&a, &m, &b, device.zeros_tensor([a.rows()])?, &how)?;
+        let solution = sparse.cg(&a, &m, &b, device.zeros([a.rows()])?, &how)?;
         bar.finish_and_clear();
         let x = device.to_vec(&solution.x)?;
         let error = x.iter().map(|x| (x - 1.0).abs()).fold(0.0, f64::max);

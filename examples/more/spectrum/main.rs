@@ -82,7 +82,7 @@ fn run() -> Result<(), Box<dyn Error>> {
         let (begin, len) = (first * HOP, (count - 1) * HOP + FRAME);
         let spec = Stft::new(FRAME).hop(HOP).edges(Edges::Inside);
         let part = samples.as_in().slice(begin..begin + len)?;
-        let spectra = device.uninit_tensor([count, spec.bins()])?;
+        let spectra = device.uninit([count, spec.bins()])?;
         let spectra = device.fft().stft(&spec, part, &weights, spectra).map_err(Rejected::into_error)?;
         flight.push_back((first, device.download(&spectra)?));
         if flight.len() == WINDOW

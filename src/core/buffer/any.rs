@@ -56,7 +56,7 @@ impl AnySpan {
     }
 }
 
-/// A read operand as an op's host half ([`Op::host`](crate::Op::host)) gets it.
+/// A read operand as an op's host half ([`Op::host`](crate::op::Op::host)) gets it.
 #[derive(Clone, Copy, Debug)]
 pub struct AnySlice<'a> {
     pub(super) bytes: &'a [u8],
@@ -90,7 +90,7 @@ impl<'a> AnySlice<'a> {
     }
 }
 
-/// A written operand as an op's host half ([`Op::host`](crate::Op::host)) gets it.
+/// A written operand as an op's host half ([`Op::host`](crate::op::Op::host)) gets it.
 #[derive(Debug)]
 pub struct AnySliceMut<'a> {
     pub(super) bytes: &'a mut [u8],

@@ -44,7 +44,7 @@ impl<T: Element> DeviceBuffer<T> {
     }
 
     /// A buffer of no bytes that represents something other than memory in the ordering of dispatches. Several threads
-    /// may alias it and submit it at once, to operations that are [`GATED`](crate::Op::GATED).
+    /// may alias it and submit it at once, to operations that are [`GATED`](crate::op::Op::GATED).
     #[cfg(feature = "cuda")]
     pub(crate) fn token(epoch: &Arc<Epoch>) -> Self {
         // No device counts it: it is not memory.
@@ -58,7 +58,7 @@ impl<T: Element> DeviceBuffer<T> {
     }
 
     /// Makes this new buffer one without a single owner: several threads may alias it and submit it at once, to
-    /// operations that are [`GATED`](crate::Op::GATED). `None` when the buffer is in use already.
+    /// operations that are [`GATED`](crate::op::Op::GATED). `None` when the buffer is in use already.
     pub(crate) fn gated(mut self) -> Option<Self> {
         Arc::get_mut(&mut self.region)?.gate = Some(Box::default());
         Some(self)

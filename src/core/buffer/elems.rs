@@ -2,7 +2,7 @@
 //!
 //! An op declares its operands by types alone: `type Reads = (f32, Option<f32>)`. For each such tuple this file defines
 //! what the caller passes, what an engine sees, and what a host half gets. **This is the only trusted part of
-//! [`Op`](crate::Op)**, and is sealed for that reason. It guarantees that every operand is visited exactly once, reads
+//! [`Op`](crate::op::Op)**, and is sealed for that reason. It guarantees that every operand is visited exactly once, reads
 //! as reads and writes as writes. The ordering of buffers and the exclusive slices of host halves rely on that.
 
 use super::operand::View;
@@ -273,7 +273,7 @@ impl<T: Element> Operand for List<T> {
     }
 }
 
-/// A tuple of operands, up to eight. Sealed.
+/// A tuple of operands, up to nine. Sealed.
 pub trait Elems: sealed::Elems + 'static {
     /// What the caller passes to be read, by reference.
     type Ins<'a>;
@@ -292,7 +292,7 @@ pub trait Elems: sealed::Elems + 'static {
     /// One of them is a [`List`].
     #[doc(hidden)]
     const LISTED: bool = false;
-    /// Which of them are [`Operand::OPEN`]. Empty for [`Dyn`](crate::Dyn), which does not fix the number of operands.
+    /// Which of them are [`Operand::OPEN`]. Empty for [`Dyn`](crate::op::Dyn), which does not fix the number of operands.
     #[doc(hidden)]
     const OPEN: &'static [bool] = &[];
 
@@ -383,4 +383,5 @@ elems! {
     (A 0, B 1, C 2, D 3, E 4, F 5)
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8)
 }

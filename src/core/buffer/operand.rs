@@ -228,7 +228,7 @@ pub(crate) type Views<'a> = SmallVec<[View<'a>; 10]>;
 
 /// An operand as an engine sees it: an address in the engine's memory and a length in elements.
 ///
-/// [`Op::check`](crate::Op::check) inspects it, and [`Op::cuda`](crate::Op::cuda) passes it to a library.
+/// [`Op::check`](crate::op::Op::check) inspects it, and [`Op::cuda`](crate::op::Op::cuda) passes it to a library.
 #[derive(Debug)]
 pub struct Span<T> {
     pub(crate) address: u64,

@@ -14,7 +14,7 @@ pub(crate) mod sealed {
 ///
 /// ```
 /// # fn main() -> windlass::Result<()> {
-/// use windlass::{Device, Readable};
+/// use windlass::{Device, op::Readable};
 ///
 /// fn mean<'a>(device: &Device, x: impl Readable<'a, f64>) -> windlass::Result<f64> {
 ///     let x = device.to_vec(device.duplicate(x)?)?;

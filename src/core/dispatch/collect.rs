@@ -1,20 +1,68 @@
 //! Waiting for several dispatches.
 
-use super::{Backoff, PendingDispatch, Subscribed};
+use super::{Backoff, PendingDispatch, PendingHost, Subscribed};
 use crate::core::clock::{self, Deadline, Timing};
 use crate::core::op::{Failure, Output};
 use crate::core::order::Parker;
 use crate::core::sync::Arc;
 use std::time::Duration;
 
+/// Work in flight that is waited for: a [`PendingDispatch`], or a [`PendingHost`], such as a verdict that was taken apart from its
+/// tensors. Sealed.
+pub trait Awaited: sealed::Awaited {
+    /// What the wait gives.
+    type Answer;
+
+    #[doc(hidden)]
+    fn answer(self) -> Self::Answer;
+}
+
+mod sealed {
+    pub trait Awaited {}
+}
+
+impl<O: Output, V> sealed::Awaited for PendingDispatch<O, V> {}
+impl<O: Output, V> Awaited for PendingDispatch<O, V> {
+    type Answer = Result<O, Failure<O>>;
+    fn answer(self) -> Self::Answer {
+        self.await_result()
+    }
+}
+
+impl<H> sealed::Awaited for PendingHost<H> {}
+impl<H> Awaited for PendingHost<H> {
+    type Answer = crate::core::error::Result<H>;
+    fn answer(self) -> Self::Answer {
+        self.await_result()
+    }
+}
+
 /// Waits for all of them, in order.
+///
+/// Tensors of calls with a verdict can be used at once, and their verdicts be read together at the end, so that nothing waits in
+/// between:
+///
+/// ```
+/// # fn main() -> Result<(), windlass::Error> {
+/// let device = windlass::Device::host()?;
+/// let x = device.tensor_of([[1.0, 2.0], [3.0, 4.0]])?;
+/// let (mut rows, mut verdicts) = (Vec::new(), Vec::new());
+/// for i in [1i64, 0] {
+///     let ((row,), verdict) = device.take(&x, &device.tensor([1], [i])?, 0)?.into_parts();
+///     rows.push(device.map(&row, |x| x * 2.0)?); // follows on the device
+///     verdicts.push(verdict);
+/// }
+/// windlass::await_all(verdicts).into_iter().collect::<Result<(), _>>()?;
+/// assert_eq!(device.to_vec(&rows[0])?, [6.0, 8.0]);
+/// # Ok(()) }
+/// ```
+///
+/// A caller who knows that there is nothing to report drops the verdict; the memory is as safe as with it.
 ///
 /// # Errors
 /// The results are independent: one failure does not affect the others.
-pub fn await_all<O: Output, V>(
-    pendings: impl IntoIterator<Item = PendingDispatch<O, V>>,
-) -> Vec<Result<O, Failure<O>>> {
-    pendings.into_iter().map(PendingDispatch::await_result).collect()
+pub fn await_all<P: Awaited>(pendings: impl IntoIterator<Item = P>) -> Vec<P::Answer> {
+    pendings.into_iter().map(Awaited::answer).collect()
 }
 
 /// Waits until one of them is ready, removes it (the last one moves to its place) and returns its index and its result.

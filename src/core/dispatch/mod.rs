@@ -17,7 +17,7 @@ pub(crate) mod task_hold;
 mod wait;
 mod wait_history;
 
-pub use collect::{Answer, await_all, await_any, await_any_timeout};
+pub use collect::{Answer, Awaited, await_all, await_any, await_any_timeout};
 pub(crate) use each::Each;
 pub(crate) use gate::Gate;
 pub(crate) use options::Options;

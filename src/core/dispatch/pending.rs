@@ -23,7 +23,7 @@ pub(crate) trait Ongoing: Send + Sync {
     /// Waits. Returns false if the deadline passed first.
     fn wait(&self, how: Wait, until: Option<Deadline>) -> bool;
     /// Whether a wait for it on the calling thread cannot end: the thread is inside the
-    /// [`after_enqueue`](crate::Trace::after_enqueue) of work that this work follows, and that begins only after the hook.
+    /// [`after_enqueue`](crate::trace::Trace::after_enqueue) of work that this work follows, and that begins only after the hook.
     fn waits_for_hook(&self) -> bool {
         false
     }
@@ -102,7 +102,7 @@ pub struct Timed<O> {
 /// Work in flight: its completion, and the output that it will produce.
 ///
 /// `V` says whether something is left to report: [`Sure`], the default, if the output is all there is, and
-/// [`Verdict`](crate::Verdict) if only the wait tells the rest. It follows from [`Op::Raw`](crate::Op::Raw).
+/// [`Verdict`](crate::Verdict) if only the wait tells the rest. It follows from [`Op::Raw`](crate::op::Op::Raw).
 ///
 /// Dropping a pending does not stop the work: it goes on, and what it needs is kept alive until it is done. The buffers
 /// in the output are freed once the device is done with them.

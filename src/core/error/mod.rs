@@ -132,7 +132,7 @@ pub enum Error {
         /// Where it happened.
         site: Site,
     },
-    /// The bound on work in flight ([`InFlight`](crate::InFlight)) is reached.
+    /// The bound on work in flight ([`InFlight`](crate::op::InFlight)) is reached.
     #[error("busy: {in_flight} dispatches in flight, the bound is {limit}{site}")]
     Busy {
         /// Dispatches in flight.

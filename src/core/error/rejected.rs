@@ -15,8 +15,8 @@ use crate::core::error::Error;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use windlass::{Device, Gemm, Rejected};
 /// let device = Device::host()?;
-/// let (a, c) = (device.zeros::<f32>(4)?, device.zeros::<f32>(4)?);
-/// let c = device.blas().gemm(Gemm::new(2, 2, 2), &a, &a, c).map_err(Rejected::into_error)?.into_output();
+/// let (a, c) = (device.zeros::<f32>([2, 2])?, device.uninit([2, 2])?);
+/// let c = device.blas().gemm(Gemm::new(), &a, &a, c).map_err(Rejected::into_error)?.into_output();
 /// # assert_eq!(c.len(), 4);
 /// # Ok(()) }
 /// ```

@@ -4,7 +4,7 @@
 /// outside of this crate can define the constants of this type:
 ///
 /// ```compile_fail,E0326
-/// use windlass::{Output, Result};
+/// use windlass::{Result, op::Output};
 ///
 /// struct Mine;
 ///

@@ -16,7 +16,7 @@ pub enum OpKind {
     /// delayed. Only a few such halves run at a time; the others wait in a queue, which occupies no thread.
     Blocking,
     /// The result of one phase determines how much memory the next phase needs (the product of two sparse matrices).
-    /// After each phase but the last, [`Op::next`](crate::Op::next) receives the phase's result and makes buffers for
+    /// After each phase but the last, [`Op::next`](crate::op::Op::next) receives the phase's result and makes buffers for
     /// the next phase. The half runs on a helper thread, like a blocking one, with all phases on one stream.
     Phased,
 }

@@ -3,14 +3,14 @@
 /// Nothing is left to report: the output is right unless the work itself fails, and then what reads the output fails too.
 /// So the buffers can be taken before the device is done: [`into_output`](crate::PendingDispatch::into_output).
 ///
-/// The mark of each operation that leaves nothing for the host: [`Op::Raw`](crate::Op::Raw) is `()`.
+/// The mark of each operation that leaves nothing for the host: [`Op::Raw`](crate::op::Op::Raw) is `()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sure {}
 
 /// Only the wait tells the rest: a number, data for the host, or whether the arguments were good (an index out of range, a
 /// singular matrix). Nobody would be told if the buffers were used without it.
 ///
-/// The mark of each operation that leaves something for the host: [`Op::Raw`](crate::Op::Raw) is not `()`.
+/// The mark of each operation that leaves something for the host: [`Op::Raw`](crate::op::Op::Raw) is not `()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {}
 

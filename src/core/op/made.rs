@@ -8,10 +8,10 @@ use crate::core::error::{Error, Result};
 use crate::core::sync::Arc;
 use std::collections::VecDeque;
 
-/// What comes after a phase of an op that is [`OpKind::Phased`](crate::OpKind::Phased).
+/// What comes after a phase of an op that is [`OpKind::Phased`](crate::op::OpKind::Phased).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Another phase, after which [`Op::next`](crate::Op::next) is called again.
+    /// Another phase, after which [`Op::next`](crate::op::Op::next) is called again.
     Phase,
     /// The last phase: its result is the result of the op.
     Last,
@@ -43,7 +43,7 @@ impl<'m> Make<'m> {
     }
 
     /// Makes a buffer of `len` elements that becomes part of the op's result. On a GPU, the next phase finds it by
-    /// [`Enqueue::made`](crate::Enqueue::made), counted from 0, and writes all of it.
+    /// [`Enqueue::made`](crate::op::Enqueue::made), counted from 0, and writes all of it.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`]; [`Error::InvalidArgument`] when the size overflows.
@@ -54,7 +54,7 @@ impl<'m> Make<'m> {
     }
 
     /// Allocates `bytes` bytes of scratch memory, which lasts through all phases and is freed with the last one. On a
-    /// GPU, the next phases find it by [`Enqueue::made_scratch`](crate::Enqueue::made_scratch), counted from 0.
+    /// GPU, the next phases find it by [`Enqueue::made_scratch`](crate::op::Enqueue::made_scratch), counted from 0.
     ///
     /// # Errors
     /// As [`buffer`](Self::buffer).

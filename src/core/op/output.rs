@@ -33,7 +33,7 @@ pub trait Output: Sized {
 /// An output that is complete when it is submitted: nothing is left to report, so the next op can use it at once.
 ///
 /// [`PendingDispatch::into_output`](crate::PendingDispatch::into_output) exists only for these outputs, and only of an op that
-/// leaves nothing for the host: with another [`Op::Raw`](crate::Op::Raw) than `()` the call has a [`Verdict`](crate::Verdict).
+/// leaves nothing for the host: with another [`Op::Raw`](crate::op::Op::Raw) than `()` the call has a [`Verdict`](crate::Verdict).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not complete before the device is done, so `into_output` cannot hand it on",
     label = "wait for it: `.await_result()?`",

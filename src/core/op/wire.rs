@@ -5,13 +5,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// How an operation is written as bytes and read again in a worker process: the result of
-/// [`Op::wire`](crate::Op::wire).
+/// [`Op::wire`](crate::op::Op::wire).
 ///
 /// The buffers are not part of it: they are already in the worker. An op of plain data derives serde's traits and
 /// returns [`Wire::plain`]:
 ///
 /// ```
-/// use windlass::{DeviceBuffer, Op, Result, Slices, SlicesMut, Spans, Wire};
+/// use windlass::{DeviceBuffer, Result, op::{Op, Slices, SlicesMut, Spans, Wire}};
 ///
 /// #[derive(serde::Serialize, serde::Deserialize)]
 /// struct Shift(f64);

@@ -30,8 +30,8 @@ pub struct OpInfo {
     pub flops: u64,
     /// The least number of bytes that must be moved.
     pub bytes: u64,
-    /// When the device executed it. Set in [`after_complete`](crate::Trace::after_complete), if a trace [asks for
-    /// it](crate::Trace::wants_device_times).
+    /// When the device executed it. Set in [`after_complete`](crate::trace::Trace::after_complete), if a trace [asks for
+    /// it](crate::trace::Trace::wants_device_times).
     pub ran: Option<DeviceTime>,
 }
 

@@ -50,7 +50,7 @@ use std::time::Duration;
 /// [`after_enqueue`](Self::after_enqueue) has returned. So a wait that cannot end there fails at once with
 /// [`Error::Unsupported`](crate::Error::Unsupported): [`Device::synchronize`](crate::Device::synchronize) and
 /// [`Device::rebuild`](crate::Device::rebuild) of the same device; in [`after_enqueue`](Self::after_enqueue) a submission
-/// at the bound of [`InFlight::Wait`](crate::InFlight::Wait); and on the host engine a wait for a dispatch that follows
+/// at the bound of [`InFlight::Wait`](crate::op::InFlight::Wait); and on the host engine a wait for a dispatch that follows
 /// the operation. A wait with a timeout for such a dispatch says at once that it is not ready.
 ///
 /// Around the submission of a collective (feature `collective`) no other thread can submit one, so the hooks that are called

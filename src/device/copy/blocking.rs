@@ -7,6 +7,7 @@ use crate::core::error::{Rejected, Result};
 use crate::device::Device;
 use crate::device::tensor::ReadableTensor;
 
+/// Data from the host, and results there, with a wait.
 impl Device {
     /// Copies host data into a new buffer, and waits for it: [`upload`](Self::upload) and its wait in one call.
     ///

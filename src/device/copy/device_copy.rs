@@ -1,7 +1,6 @@
 //! Device to device.
 
-use crate::core::buffer::{DeviceBuffer, Readable};
-use crate::core::dispatch::PendingDispatch;
+use crate::core::buffer::{DeviceBuffer, In};
 use crate::core::element::Element;
 use crate::core::error::Result;
 use crate::core::op::{Cost, OperandNames, Spans, Wire};
@@ -68,28 +67,19 @@ impl<T: Element> Op for DeviceCopy<T> {
 }
 
 impl Device {
-    /// Copies a buffer, or a range of one, into a buffer of the same length; both may be windows (see
-    /// [`In::slice`](crate::In::slice) and [`DeviceBuffer::narrow`]).
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the lengths differ; a stale buffer, or one of
-    /// another device. The target is returned.
-    pub fn copy<'a, T: Element>(
+    /// Copies a buffer into one of the same length.
+    pub(crate) fn copied_into<T: Element>(
         &self,
-        source: impl Readable<'a, T>,
+        source: In<'_, T>,
         target: DeviceBuffer<T>,
     ) -> Submitted<DeviceBuffer<T>> {
-        let source = source.into();
         self.dispatch(DeviceCopy { len: source.len(), _type: PhantomData }, (source,), (target,))
     }
 
     /// A new buffer with the same contents.
-    ///
-    /// # Errors
-    /// As [`copy`](Self::copy) and [`uninit`](Self::uninit).
-    pub fn duplicate<'a, T: Element>(&self, source: impl Readable<'a, T>) -> Result<PendingDispatch<DeviceBuffer<T>>> {
+    #[cfg(feature = "sparse")]
+    pub(crate) fn duplicated<'a, T: Element>(&self, source: impl Into<In<'a, T>>) -> Result<DeviceBuffer<T>> {
         let source = source.into();
-        let target = self.uninit(source.len())?;
-        Ok(self.copy(source, target)?)
+        Ok(self.copied_into(source, self.unwritten(source.len())?)?.into_output())
     }
 }

@@ -143,6 +143,7 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
     }
 }
 
+/// Results on the host.
 impl Device {
     /// Copies a tensor, a buffer or a part of one to the host: its elements in order, the last axis the fastest. If they do not lie so
     /// in memory, the device brings them into that order first, in memory of its own ([`contiguous`](Self::contiguous)).

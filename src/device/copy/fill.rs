@@ -67,10 +67,7 @@ impl<T: Element> Op for Fill<T> {
 
 impl Device {
     /// Sets every element of the buffer (or of its window) to `value`.
-    ///
-    /// # Errors
-    /// A stale buffer, or one of another device; it is returned.
-    pub fn fill<T: Element>(&self, target: DeviceBuffer<T>, value: T) -> Submitted<DeviceBuffer<T>> {
+    pub(crate) fn filled<T: Element>(&self, target: DeviceBuffer<T>, value: T) -> Submitted<DeviceBuffer<T>> {
         let len = target.len();
         self.dispatch(Fill { value, len }, (), (target,))
     }

@@ -1,11 +1,13 @@
 //! Copies from one device to another of the same kind.
 
-use crate::core::buffer::{DeviceBuffer, In, Readable};
+use crate::core::buffer::{DeviceBuffer, In};
 use crate::core::element::Element;
-use crate::core::error::{Rejected, Result};
+use crate::core::error::{Error, Rejected, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
+use crate::device::tensor::assign::{runs_alike, same_shape};
+use crate::device::tensor::{ReadableTensor, Tensor, WritableTensor};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Slices, SlicesMut};
 use std::marker::PhantomData;
@@ -77,13 +79,14 @@ impl<T: Element> Op for PeerCopy<T> {
     }
 }
 
+/// Copies between devices.
 impl Device {
-    /// Copies a buffer of **another** device of the same kind into one of this device: between GPUs by peer access,
-    /// between host devices in memory. The copy follows earlier work on both buffers; the devices keep that order, not
-    /// the host.
+    /// Copies a tensor of **another** device of the same kind into one of this device: between GPUs by peer access,
+    /// between host devices in memory. Both have one shape and lie without gaps in the same order. The copy follows earlier work on
+    /// both; the devices keep that order, not the host.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the lengths differ;
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the shapes differ, or the elements do not lie so;
     /// [`Error::Unsupported`](crate::Error::Unsupported) between a GPU and the host, when one of the devices is
     /// isolated, and between two GPUs that have no peer access or whose path failed its check (download and upload
     /// instead); a stale buffer. The target is returned.
@@ -91,17 +94,31 @@ impl Device {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let (one, two) = (windlass::Device::host()?, windlass::Device::host()?);
-    /// let x = one.upload([1.0f32, 2.0])?.into_output();
-    /// let y = two.copy_peer(&x, two.uninit(2)?)?.await_result()?;
-    /// assert_eq!(two.download(&y)?.await_result()?, [1.0, 2.0]);
+    /// let x = one.tensor([2], [1.0f32, 2.0])?;
+    /// let y = two.copy_peer(&x, two.uninit(2)?)?;
+    /// assert_eq!(two.to_vec(&y)?, [1.0, 2.0]);
     /// # Ok(()) }
     /// ```
     pub fn copy_peer<'a, T: Element>(
         &self,
-        source: impl Readable<'a, T>,
-        target: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let source = source.into();
+        source: impl ReadableTensor<'a, T>,
+        target: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        let (source, target) = (source.into(), target.into());
+        let operands = same_shape(source.layout(), target.layout()).and_then(|()| {
+            if runs_alike(source.layout(), target.layout()) {
+                return source.operand();
+            }
+            let what =
+                "source and target do not lie without gaps in the same order; `contiguous` makes a copy that does";
+            Err(Error::invalid("source", what))
+        });
+        target.submit((PeerCopy::<T>::NAME, PeerCopy::<T>::LIBRARY), operands, |(source, _), target| {
+            self.copied_from_peer(source, target)
+        })
+    }
+
+    fn copied_from_peer<T: Element>(&self, source: In<'_, T>, target: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
         if self.is_isolated() || source.region.epoch.engine.is_isolated() {
             let error = crate::core::error::Error::unsupported(
                 "the memory of an isolated device belongs to another process; use download and upload instead",

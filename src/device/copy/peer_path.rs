@@ -50,7 +50,7 @@ impl Device {
         };
         let answer: Vec<u32> = (0..64).map(|i| 0x5A5A_0000 ^ (i * 0x0101)).collect();
         let data = source.upload(&answer)?.into_output();
-        let to = self.fill(self.uninit(64)?, 0u32)?.into_output();
+        let to = self.filled(self.unwritten(64)?, 0u32)?.into_output();
         let to = self.copy_on_path(&source, data.as_in(), to, Some(from.peer()))?;
         let arrived = self.download(&to.await_result()?)?.await_result()?;
         if arrived == answer {

@@ -161,6 +161,7 @@ impl<T: Element> Op for Upload<T> {
     }
 }
 
+/// Data from the host.
 impl Device {
     /// Copies host data into a new buffer.
     ///
@@ -170,13 +171,13 @@ impl Device {
     /// [`Error::OutOfMemory`]; the device's own error when it cannot be used.
     pub fn upload<'a, T: Element>(&self, data: impl Uploadable<'a, T>) -> Result<PendingDispatch<DeviceBuffer<T>>> {
         let data = data.into();
-        let target = self.uninit(data.as_slice().len())?;
+        let target = self.unwritten(data.as_slice().len())?;
         Ok(self.upload_into(data, target)?)
     }
 
     /// Copies host data into a buffer of the same length, or into a window of one ([`DeviceBuffer::narrow`]).
     ///
-    /// Large data is copied in pieces, except to a host device in this process. A [bound](crate::InFlight) on work in
+    /// Large data is copied in pieces, except to a host device in this process. A [bound](crate::op::InFlight) on work in
     /// flight admits or refuses all pieces together. A later piece may still fail, because there is no staging memory
     /// or because the device is closed for a rebuild. Then the buffer is returned without valid contents: reading it
     /// fails with [`Error::Upstream`] until all of it is overwritten.

@@ -27,12 +27,13 @@ use crate::engines::op::Facts;
 use crate::engines::op::{Ins, Op, OpMemory, Outs, StackOp, WritesOf, conclude};
 use smallvec::SmallVec;
 
+/// Operations of your own, on several devices.
 impl Device {
     /// Submits one unit of work that uses several devices at once, such as an exchange of data between them.
     ///
     /// The op's operands may be on any of `devices`. On each device the work follows all earlier operations on its
     /// operands there, and later ones follow it. It is one dispatch, with one pending: it is done when it is done on all
-    /// devices. On GPUs its CUDA half gets a stream of each device ([`Enqueue::on`](crate::Enqueue::on)), in the order of
+    /// devices. On GPUs its CUDA half gets a stream of each device ([`Enqueue::on`](crate::op::Enqueue::on)), in the order of
     /// `devices`. On host devices its host half runs once, in the pool of the first. The first device also gives the
     /// settings (label, wait policy, timing), and its listeners see the dispatch.
     ///
@@ -46,7 +47,7 @@ impl Device {
     /// Also the errors of [`dispatch`](Self::dispatch), from any of the devices.
     ///
     /// ```
-    /// use windlass::{Device, DeviceBuffer, Error, List, Op, Result, Slices, SlicesMut, Spans};
+    /// use windlass::{Device, DeviceBuffer, Error, Result, op::{List, Op, Slices, SlicesMut, Spans}};
     ///
     /// /// Each output is the sum of all inputs.
     /// struct AllReduce;

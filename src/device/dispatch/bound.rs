@@ -28,7 +28,7 @@ pub enum InFlight {
     #[default]
     Unbounded,
     /// At the bound, submitting waits until the device has finished something. In a hook that is called while its operation
-    /// is in flight, such as [`after_enqueue`](crate::Trace::after_enqueue), the device may finish nothing before the hook
+    /// is in flight, such as [`after_enqueue`](crate::trace::Trace::after_enqueue), the device may finish nothing before the hook
     /// returns: there submitting fails with [`Error::Unsupported`]. (In the completion hooks of a GPU and of an isolated
     /// device it waits.)
     Wait(u64),

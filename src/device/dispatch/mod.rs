@@ -46,6 +46,7 @@ fn cause(error: Error, call: &Call<'_>) -> Error {
     }
 }
 
+/// Operations of your own.
 impl Device {
     /// Submits one unit of device work. Every operation of the library goes through here.
     ///

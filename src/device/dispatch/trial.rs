@@ -6,6 +6,7 @@ use crate::device::Device;
 use crate::engines::op::SpansOf;
 use crate::engines::op::{Ins, Op, Operation, Outs, WritesOf};
 
+/// Operations of your own, on trial.
 impl Device {
     /// Runs steps 1 and 2 of a dispatch of this op and these operands, and no more. Returns where the operands lie.
     pub(crate) fn try_out<O: Op>(&self, op: &O, reads: &Ins<'_, O>, writes: &Outs<O>) -> Result<SpansOf<O>> {

@@ -44,6 +44,7 @@ impl Place {
     }
 }
 
+/// Memory of other libraries: taken over.
 impl Device {
     /// Memory of others as a buffer, without a copy: `len` elements from `address` on, which are written. It begins with what is
     /// on `stream` by then. `owner` is dropped when the last handle is gone and all work on the memory is complete: on any thread,

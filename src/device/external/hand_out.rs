@@ -15,6 +15,7 @@ pub struct HandedOut<T: Element> {
     buffer: DeviceBuffer<T>,
 }
 
+/// Memory of other libraries: lent to them.
 impl Device {
     /// Lends a buffer to another library, as an address: what is submitted to `stream` from now on follows all work on the
     /// buffer. With [`ForeignStream::Idle`] waits until that work is complete.

@@ -66,6 +66,7 @@ impl Op for Synchronize {
     }
 }
 
+/// Memory of other libraries: waiting.
 impl Device {
     /// The number of its GPU.
     #[cfg(feature = "dlpack")]

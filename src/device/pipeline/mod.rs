@@ -22,6 +22,7 @@ use crate::core::op::Output;
 use crate::device::Device;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
+/// Pipelines.
 impl Device {
     /// Submits `items` one after another through `submit`, with at most `window` of them in flight, and returns their
     /// outputs in order. A window of 0 counts as 1.

@@ -4,6 +4,7 @@ use crate::core::device_info::Link;
 use crate::core::error::Result;
 use crate::device::Device;
 
+/// Other devices.
 impl Device {
     /// The devices among `others` whose memory this one reaches directly, and by what. The device itself is left out.
     ///

@@ -7,6 +7,7 @@ use super::covered::Covered;
 use super::entry::{ALIGN, Entry, FIRST, Operand, Part, Piece, Source, Use};
 use crate::core::buffer::AnyBuffer;
 use crate::core::error::{Error, Result};
+use crate::device::tensor::Layout;
 use smallvec::SmallVec;
 
 /// The result of a recording.
@@ -18,11 +19,19 @@ pub(super) struct Written {
     pub(super) captured: Vec<AnyBuffer>,
     pub(super) inputs: Vec<Operand>,
     pub(super) operands: Vec<Operand>,
+    pub(super) layouts: Layouts,
     pub(super) answers: usize,
     /// Where the next piece begins, counted from [`FIRST`].
     pub(super) room: u64,
     /// What the steps so far have written.
     pub(super) covered: Covered,
+}
+
+/// How the inputs and the operands lie in their memory.
+#[derive(Default)]
+pub(super) struct Layouts {
+    pub(super) inputs: Vec<Layout>,
+    pub(super) operands: Vec<Layout>,
 }
 
 #[cold]
@@ -36,8 +45,8 @@ impl Written {
         self.piece(bytes, Part::Temporary, false)
     }
 
-    /// Names a buffer that each replay is given, to read or to write.
-    pub(super) fn given(&mut self, operand: Operand, is_input: bool) -> Result<Piece> {
+    /// Names a tensor that each replay is given, to read or to write: its memory, and how it lies there.
+    pub(super) fn given(&mut self, operand: Operand, layout: Layout, is_input: bool) -> Result<Piece> {
         let Operand { dtype, len, fresh } = operand;
         let bytes = len.checked_mul(dtype.size()).and_then(|bytes| u64::try_from(bytes).ok());
         let bytes =
@@ -47,7 +56,12 @@ impl Written {
             false => Part::Operand(self.operands.len()),
         };
         let piece = self.piece(bytes, part, !fresh)?;
-        if is_input { &mut self.inputs } else { &mut self.operands }.push(operand);
+        let (operands, layouts) = match is_input {
+            true => (&mut self.inputs, &mut self.layouts.inputs),
+            false => (&mut self.operands, &mut self.layouts.operands),
+        };
+        operands.push(operand);
+        layouts.push(layout);
         Ok(piece)
     }
 

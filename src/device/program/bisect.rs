@@ -65,9 +65,11 @@ impl Program {
         &'a mut self,
         reads: impl ReplayReads<'a>,
         writes: W,
-    ) -> Result<Replayed<W>, Box<StepFailure>> {
+    ) -> Result<Replayed<W::Back>, Box<StepFailure>> {
         let program = &*self;
-        let (reads, mut writes) = (reads.into_reads(), writes.into_any());
+        let outside = |error| program.failure(program.plan.nodes.len(), error);
+        let reads = reads.into_reads(program.read()).map_err(outside)?;
+        let (mut writes, kept) = writes.into_any(program.written()).map_err(|rejected| outside(rejected.error))?;
         let mut cells = vec![0u8; program.plan.answers * size_of::<Cell>()];
         for (step, node) in program.plan.nodes.iter().enumerate() {
             let (buffers, answers) = program.run_step(step, reads.clone(), writes)?;
@@ -80,7 +82,7 @@ impl Program {
             }
         }
         let answers = Answers { plan: program.plan.clone(), cells: Cells::from(cells) };
-        Replayed::new(writes, answers).map_err(|error| program.failure(program.plan.nodes.len(), error))
+        Ok(Replayed::new(W::back(writes, kept).map_err(outside)?, answers))
     }
 
     /// Runs one step and waits for it.

@@ -35,7 +35,7 @@ impl Program {
     /// Replaces a step by another operation of the same type: the same routine on the same operands, with other scalars.
     /// `body` records it on buffers that it kept from the recording; its return value, for example those buffers, is
     /// passed on. Replays that were submitted before are not affected, and neither are their results: a
-    /// [`Later`](crate::Later) of the step, whether it was made while recording or in `body`, gives the value of the
+    /// [`Later`](crate::program::Later) of the step, whether it was made while recording or in `body`, gives the value of the
     /// operation that the replay ran.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ impl Program {
     /// })?;
     /// let run = |program: &windlass::Program| {
     ///     let x = device.upload(vec![1.0f64, 3.0])?.into_output();
-    ///     let (x,) = program.replay((), (x,))?.into_buffers()?;
+    ///     let (x,) = program.replay((), (x,))?.into_operands()?;
     ///     device.download(&x)?.await_result()
     /// };
     /// assert_eq!(run(&program)?, [2.0, 6.0]);

@@ -82,7 +82,7 @@ impl Program {
     /// The program and the buffers that it captured are unchanged; the captured buffers are copied to the other device.
     /// `writes` are changed as by a replay, and are not returned. This is slow and is meant for finding an error.
     ///
-    /// Kernels, and operations without [`Op::wire`](crate::Op::wire), cannot be compared.
+    /// Kernels, and operations without [`Op::wire`](crate::op::Op::wire), cannot be compared.
     ///
     /// # Errors
     /// A step that cannot be sent to another device, with the reason; the first step that fails on either device.
@@ -108,8 +108,9 @@ impl Program {
         writes: W,
     ) -> Result<Comparison, Box<StepFailure>> {
         let program = &*self;
-        let (reads, mut here) = (reads.into_reads(), writes.into_any());
         let outside = |error| program.failure(program.plan.nodes.len(), error);
+        let reads = reads.into_reads(program.read()).map_err(outside)?;
+        let (mut here, _) = writes.into_any(program.written()).map_err(|rejected| outside(rejected.error))?;
         let twin = program.twin(other).map_err(outside)?;
         let theirs =
             reads.iter().map(|read| carried(read, (&program.device, other), false)).collect::<Result<Vec<_>>>();
@@ -184,7 +185,7 @@ fn carried(read: &AnyIn<'_>, (from, to): (&Device, &Device), fresh: bool) -> Res
     fn up<T: Element>(to: &Device, bytes: Option<Vec<u8>>, len: usize) -> Result<AnyBuffer> {
         Ok(match bytes {
             Some(bytes) => to.upload(bytemuck::pod_collect_to_vec::<u8, T>(&bytes))?.into_output().into(),
-            None => to.uninit::<T>(len)?.into(),
+            None => to.unwritten::<T>(len)?.into(),
         })
     }
     let (len, bytes) = (read.len(), if fresh { None } else { Some(down(from, read)?) });

@@ -8,7 +8,7 @@ use super::Program;
 use super::admit::Written;
 use super::cross::{ArrivedStep, Packed};
 use super::entry::{Entry, Operand, Part, Piece, Use};
-use super::operands::ReplayReads;
+use super::operands::{Named, ReplayReads};
 use super::plan::Plan;
 use super::saved::{Elements, Saved, SavedPiece, SavedStep, SavedUse, unreadable};
 use super::tape::Tape;
@@ -18,6 +18,7 @@ use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::core::op::contained;
 use crate::device::Device;
+use crate::device::tensor::Layout;
 use crate::device::worker::Modules;
 use crate::device::worker::with_named;
 use crate::engines::op::OpCode;
@@ -29,7 +30,7 @@ use std::path::Path;
 
 impl Program {
     /// Writes the program to a file, for [`load`](Self::load): its operations as they are now, with their scalars,
-    /// sizes and labels, and the lengths and types of the buffers that each replay is given. The data of
+    /// sizes and labels, and the types, shapes and layouts of the tensors that each replay is given. The data of
     /// [captured](Self::bind) windows is not written, only their lengths. On Linux.
     ///
     /// The same executable loads the file again, for any device. Another executable, such as a later build, loads it if
@@ -38,7 +39,7 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a program with launches of kernels, or with an operation that cannot be serialized
-    /// because it does not implement [`Op::wire`](crate::Op::wire). [`Error::InvalidArgument`] when the file cannot be
+    /// because it does not implement [`Op::wire`](crate::op::Op::wire). [`Error::InvalidArgument`] when the file cannot be
     /// written; an earlier file at that path is left as it was.
     ///
     /// ```
@@ -83,7 +84,8 @@ impl Program {
         let bytes = std::fs::read(path).map_err(|error| unusable(path, &error))?;
         let program = Saved::of_bytes(&bytes).and_then(|saved| {
             let is_this = executable()? == saved.executable;
-            Self::of_saved(device, &saved, is_this, &captured.into_reads())
+            let captured = captured.into_reads(Named { what: "captured", layouts: &[] })?;
+            Self::of_saved(device, &saved, is_this, &captured)
         });
         program.map_err(|error| error.in_file(path))
     }
@@ -124,7 +126,12 @@ impl Program {
                 Part::Operand(index) => plan.operands.get(index),
             };
             let (dtype, fresh) = given.map_or((DType::U8, false), |given| (given.dtype, given.fresh));
-            SavedPiece { part: piece.part, bytes: piece.bytes, dtype: dtype as u32, fresh }
+            let layout = match piece.part {
+                Part::Temporary => None,
+                Part::Input(index) => self.layouts.inputs.get(index).cloned(),
+                Part::Operand(index) => self.layouts.operands.get(index).cloned(),
+            };
+            SavedPiece { part: piece.part, bytes: piece.bytes, dtype: dtype as u32, fresh, layout }
         };
         let mut steps = Vec::with_capacity(plan.nodes.len());
         for (node, step) in plan.nodes.iter().zip(&plan.steps) {
@@ -183,9 +190,9 @@ impl Program {
         for (index, step) in saved.steps.iter().enumerate() {
             add(&tape, &mut written, step, same).map_err(|error| in_step(index, step, error))?;
         }
-        let captured = std::mem::take(&mut written.captured);
+        let (captured, layouts) = (std::mem::take(&mut written.captured), std::mem::take(&mut written.layouts));
         let plan = Plan::new(id, written, captured.len(), !tape.real().engine.is_host())?;
-        let program = Program::on(device, (recorder, tape), plan, captured)?;
+        let program = Program::on(device, (recorder, tape), plan, (layouts, captured))?;
         if saved.graphs {
             program.capture_graphs();
         }
@@ -203,17 +210,24 @@ impl Written {
         Ok(())
     }
 
-    fn piece_of(&mut self, &SavedPiece { part, bytes, dtype, fresh }: &SavedPiece) -> Result<Piece> {
+    fn piece_of(&mut self, piece: &SavedPiece) -> Result<Piece> {
+        let SavedPiece { part, bytes, dtype, fresh, .. } = *piece;
         let no = |what: &'static str| Error::invalid(what, "no recording has memory like this");
         let dtype = DType::from_code(dtype).ok_or_else(|| no("dtype"))?;
         let len = usize::try_from(bytes).ok().filter(|bytes| bytes.is_multiple_of(dtype.size()));
         let operand = Operand { dtype, len: len.ok_or_else(|| no("bytes"))? / dtype.size(), fresh };
+        // As a recording names it: over all of its memory, and what is written has one place for each element.
+        let lies = |layout: &&Layout| {
+            layout.span() == (0, operand.len) && (matches!(part, Part::Input(_)) || layout.is_distinct())
+        };
+        let layout = || piece.layout.as_ref().filter(lies).cloned().ok_or_else(|| no("layout"));
         match part {
             Part::Temporary if fresh || dtype != DType::U8 => Err(no("dtype")),
+            Part::Temporary if piece.layout.is_some() => Err(no("layout")),
             Part::Temporary => self.temporary(bytes),
             Part::Input(_) if fresh => Err(no("fresh")),
-            Part::Input(index) if index == self.inputs.len() => self.given(operand, true),
-            Part::Operand(index) if index == self.operands.len() => self.given(operand, false),
+            Part::Input(index) if index == self.inputs.len() => self.given(operand, layout()?, true),
+            Part::Operand(index) if index == self.operands.len() => self.given(operand, layout()?, false),
             _ => Err(no("index")),
         }
     }

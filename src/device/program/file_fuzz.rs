@@ -68,9 +68,11 @@ fn with_lists(device: &Device, captured: &DeviceBuffer<f64>) -> Program {
     let (program, _) = device
         .record(|r| {
             let (a, b) = (r.input::<f32>(4)?, r.operand::<f32>(8)?);
-            let (low, high) = b.split_at(4)?;
-            let list = [a.as_in(), low.as_in(), a.as_in()];
-            let ((y, work), _) = r.dispatch(Sums(2.0), (&list[..], None), (r.uninit(4)?, r.uninit(4)?))?.into_parts();
+            let (low, high) = b.into_buffer().split_at(4)?;
+            let list = [a.buffer(), low.as_in(), a.buffer()];
+            let ((y, work), _) = r
+                .dispatch(Sums(2.0), (&list[..], None), (r.uninit(4)?.into_buffer(), r.uninit(4)?.into_buffer()))?
+                .into_parts();
             let ((z, _), sum): (_, PendingHost<f32>) =
                 r.dispatch(Sums(0.5), (&[y.as_in()][..], Some(low.as_in())), (work, high))?.into_parts();
             let sum = r.later(sum)?;
@@ -142,12 +144,26 @@ fn shuffle<T: Clone>(all: &mut Vec<T>, chance: &mut Chance) {
     }
 }
 
+/// A layout over all of the memory, most of the time: else nothing behind it is reached.
+fn relaid(piece: &mut SavedPiece, chance: &mut Chance) {
+    let size = DType::from_code(piece.dtype).map_or(1, DType::size);
+    let len = piece.bytes as usize / size;
+    piece.layout = match chance.next(8) {
+        0 => None,
+        1 => Layout::new([len / 2, 2], [-2, 1], len.saturating_sub(2)).ok(),
+        2 => Layout::new([len], [0], 0).ok(),
+        3 => Layout::row_major([len + 1]).ok(),
+        _ => Layout::row_major([len]).ok().filter(|_| !matches!(piece.part, Part::Temporary)),
+    };
+}
+
 fn change(saved: &mut Saved, known: &[(u64, u64)], chance: &mut Chance) {
     let (pieces, captured) = (saved.pieces.len(), saved.captured.len());
     match chance.next(12) {
         0 => {
             if let Some(piece) = chance.one(&mut saved.pieces) {
                 piece.bytes = chance.number(piece.bytes);
+                relaid(piece, chance);
             }
         }
         1 => {
@@ -159,6 +175,7 @@ fn change(saved: &mut Saved, known: &[(u64, u64)], chance: &mut Chance) {
                     2 => piece.fresh = !piece.fresh,
                     _ => (piece.part, piece.dtype, piece.fresh) = (Part::Temporary, 0, false),
                 }
+                relaid(piece, chance);
             }
         }
         2 => shuffle(&mut saved.pieces, chance),
@@ -166,7 +183,13 @@ fn change(saved: &mut Saved, known: &[(u64, u64)], chance: &mut Chance) {
             // Temporaries whose sum is near or beyond what an address can say.
             for _ in 0..1 + chance.next(5) {
                 let bytes = chance.number(1 << 62);
-                saved.pieces.push(SavedPiece { part: Part::Temporary, bytes, dtype: DType::U8 as u32, fresh: false });
+                saved.pieces.push(SavedPiece {
+                    part: Part::Temporary,
+                    bytes,
+                    dtype: DType::U8 as u32,
+                    fresh: false,
+                    layout: None,
+                });
             }
         }
         4 => match chance.next(3) {

@@ -40,13 +40,13 @@ pub(super) fn program(device: &Device, captured: &DeviceBuffer<f64>) -> Program 
     let (program, ()) = device
         .record(|r| {
             let (x, y) = (r.input::<f64>(4)?, r.operand::<f64>(4)?);
-            let (one, two) = r.uninit::<f64>(8)?.split_at(4)?;
+            let (one, two) = r.uninit::<f64>(8)?.into_buffer().split_at(4)?;
             let mix = |s, a, b, y| Ok::<_, Error>(r.dispatch(Mix(s), (a, b), (y,))?.into_output());
-            let one = mix(2.0, captured.as_in(), x.as_in(), one)?;
+            let one = mix(2.0, captured.as_in(), x.buffer(), one)?;
             let two = r.labelled("copy").copy(&y, two)?.into_output();
-            let all = one.join(two)?;
-            let z = mix(0.5, all.as_in(), all.as_in(), r.output::<f64>(8)?)?;
-            mix(1.0, z.as_in().slice(2..6)?, x.as_in(), y).map(drop)
+            let all = one.join(two.into_buffer())?;
+            let z = mix(0.5, all.as_in(), all.as_in(), r.output::<f64>(8)?.into_buffer())?;
+            mix(1.0, z.as_in().slice(2..6)?, x.buffer(), y.into_buffer()).map(drop)
         })
         .unwrap();
     program
@@ -55,7 +55,13 @@ pub(super) fn program(device: &Device, captured: &DeviceBuffer<f64>) -> Program 
 /// Four temporaries, of which the second step writes the last.
 fn temporaries(saved: &mut Saved, sizes: [u64; 4]) {
     for bytes in sizes {
-        saved.pieces.push(SavedPiece { part: Part::Temporary, bytes, dtype: DType::U8 as u32, fresh: false });
+        saved.pieces.push(SavedPiece {
+            part: Part::Temporary,
+            bytes,
+            dtype: DType::U8 as u32,
+            fresh: false,
+            layout: None,
+        });
     }
     saved.steps[1].operands[1].source = Source::Piece(saved.pieces.len() - 1);
     saved.steps[1].operands[1].offset = 0;

@@ -57,7 +57,7 @@ pub use compare::{Comparison, StepDifference};
 pub(crate) use cross::Arrived;
 #[cfg(all(test, feature = "host", target_os = "linux"))]
 pub(crate) use file::fuzz;
-pub use operands::{Moved, ReplayReads};
+pub use operands::{Moved, MovedOne, ReplayBack, ReplayReads};
 pub use outcome::{Later, Replayed};
 pub use recorder::Recorder;
 pub use stats::ProgramStats;
@@ -72,13 +72,15 @@ use crate::core::trace::Counters;
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
 use crate::engines::op::StackOp;
+use admit::Layouts;
 use home::Home;
+use operands::Named;
 use plan::Plan;
 use replay::{Ran, Replay};
 
 /// Operations of one device that were recorded once and are replayed as one dispatch.
 ///
-/// Made by [`Device::record`]. A replay takes the operands that the recording named: buffers to read, and buffers to
+/// Made by [`Device::record`]. A replay takes the operands that the recording named: tensors to read, and tensors to
 /// write, which are moved in and returned by the wait as for any operation. Temporaries lie in one arena that belongs
 /// to the program, so a replay allocates no memory for them. Because they share this arena, replays of one program run
 /// one after another, whichever threads submit them. *Inside* a program, steps that do not depend on each other may run
@@ -91,27 +93,26 @@ use replay::{Ran, Replay};
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
-/// use windlass::{Device, blas::Gemv};
+/// use windlass::{Device, blas::Gemv, tensor::Layout};
 ///
 /// let device = Device::host()?;
 /// // One step of the power method: y = A x, then x = y / |y|, with the norm for the host.
 /// let (program, norm) = device.record(|r| {
-///     let a = r.input::<f64>(4)?;
+///     let a = r.input::<f64>([2, 2])?;
 ///     let x = r.operand::<f64>(2)?;
-///     let y = r.uninit::<f64>(2)?; // a temporary
-///     let y = r.blas().gemv(Gemv::new(2, 2), &a, &x, y)?.into_output();
+///     let y = r.blas().gemv(Gemv::new(), &a, &x, r.uninit(2)?)?; // a temporary
 ///     let norm = r.later(r.blas().nrm2(&y)?)?;
-///     r.copy(&y, x)?.into_output();
+///     r.copy(&y, x)?;
 ///     Ok(norm)
 /// })?;
-/// let a = device.upload(vec![2.0f64, 0.0, 0.0, 1.0])?.into_output();
-/// let mut x = device.upload(vec![3.0f64, 4.0])?.into_output();
+/// let a = device.tensor([2, 2], [2.0f64, 0.0, 0.0, 1.0])?;
+/// let mut x = device.tensor([2], [3.0f64, 4.0])?;
 /// for _ in 0..2 {
 ///     let done = program.replay((&a,), (x,))?.await_result()?;
 ///     println!("norm {}", done.get(&norm)?);
-///     (x,) = done.buffers;
+///     (x,) = done.operands;
 /// }
-/// assert_eq!(device.download(&x)?.await_result()?, [12.0, 4.0]);
+/// assert_eq!(device.to_vec(&x)?, [12.0, 4.0]);
 /// # Ok(()) }
 /// ```
 pub struct Program {
@@ -123,6 +124,8 @@ pub struct Program {
     /// What replays run, if it is another plan.
     fused: Option<Arc<Plan>>,
     fuses: bool,
+    /// How the operands of a replay lie.
+    layouts: Layouts,
     /// Buffers of the device that its steps read.
     captured: Vec<AnyBuffer>,
     home: Mutex<Option<Arc<Home>>>,
@@ -144,6 +147,7 @@ impl std::fmt::Debug for Program {
     }
 }
 
+/// Programs.
 impl Device {
     /// Records what `body` submits, and returns the program together with the value that `body` returns.
     ///
@@ -189,9 +193,9 @@ impl Device {
 
     fn program(&self, recorder: Recorder, tape: Arc<Tape>, id: u64) -> Result<Program> {
         let mut written = tape.close();
-        let captured = std::mem::take(&mut written.captured);
+        let (captured, layouts) = (std::mem::take(&mut written.captured), std::mem::take(&mut written.layouts));
         let plan = Plan::new(id, written, captured.len(), !tape.real().engine.is_host())?;
-        Program::on(self, (recorder, tape), plan, captured)
+        Program::on(self, (recorder, tape), plan, (layouts, captured))
     }
 }
 
@@ -201,7 +205,7 @@ impl Program {
         device: &Device,
         (recorder, tape): (Recorder, Arc<Tape>),
         mut plan: Plan,
-        captured: Vec<AnyBuffer>,
+        (layouts, captured): (Layouts, Vec<AnyBuffer>),
     ) -> Result<Program> {
         let gpu = !tape.real().engine.is_host();
         let mut fused = plan.fused(gpu)?;
@@ -221,6 +225,7 @@ impl Program {
             plan: Arc::new(plan),
             fused: fused.map(Arc::new),
             fuses: true,
+            layouts,
             captured,
             home: Mutex::default(),
             replays: AtomicU64::new(0),
@@ -253,21 +258,46 @@ impl Program {
     /// [`Recorder::operand`] with [`Recorder::output`].
     ///
     /// # Errors
-    /// Before anything runs, with the buffers returned: [`Error::InvalidArgument`] for too few or too many buffers, or
-    /// one of another type or length; [`Error::GpuRefStale`] when the device was rebuilt since the recording; and the
+    /// Before anything runs, with the operands returned: [`Error::InvalidArgument`] for too few or too many, or one of another type,
+    /// another shape or another layout; [`Error::GpuRefStale`] when the device was rebuilt since the recording; and the
     /// errors of any dispatch. From the wait: the failure of a step, which names its operation.
-    pub fn replay<'a, W: Moved>(&'a self, reads: impl ReplayReads<'a>, writes: W) -> Submitted<Replayed<W>, Verdict> {
-        self.submit::<W>(reads.into_reads(), writes.into_any())
+    pub fn replay<'a, W: Moved>(
+        &'a self,
+        reads: impl ReplayReads<'a>,
+        writes: W,
+    ) -> Submitted<Replayed<W::Back>, Verdict> {
+        let (writes, kept) = writes.into_any(self.written())?;
+        let submitted = match reads.into_reads(self.read()) {
+            Ok(reads) => self.submit(reads, writes),
+            Err(error) => Err(Rejected::new(error, writes)),
+        };
+        match submitted {
+            Ok(pending) => Ok(pending.retype(|writes| W::back(writes, kept))?),
+            Err(Rejected { error, back }) => {
+                Err(Rejected { error, back: back.and_then(|writes| W::back(writes, kept).ok()) }.into())
+            }
+        }
     }
 
-    fn submit<'s, W: Moved>(&'s self, reads: AnyIns<'s>, writes: AnyBuffers) -> Submitted<Replayed<W>, Verdict> {
+    /// How the operands that are read were named.
+    fn read(&self) -> Named<'_> {
+        Named { what: "input", layouts: &self.layouts.inputs }
+    }
+
+    /// How the operands that are written were named.
+    fn written(&self) -> Named<'_> {
+        Named { what: "operand", layouts: &self.layouts.operands }
+    }
+
+    fn submit<'s>(&'s self, reads: AnyIns<'s>, writes: AnyBuffers) -> Submitted<Ran, Verdict> {
         let plan = self.fused.as_ref().unwrap_or(&self.plan);
         let pending = self.submit_part(plan, 0..plan.nodes.len(), reads, writes)?;
         self.replays.fetch_add(1, Ordering::Relaxed);
-        Ok(pending.retype(|mut writes| {
-            writes.pop(); // the arena
-            Ok::<_, Error>(writes)
-        })?)
+        let without_arena = |mut writes: AnyBuffers| {
+            writes.pop();
+            Ok::<_, Rejected<AnyBuffers>>(writes)
+        };
+        pending.retype(without_arena)
     }
 
     /// Submits some of the steps. The buffers that the dispatch returns are followed by the arena.

@@ -1,8 +1,7 @@
 //! What a replay returns.
 
-use super::operands::Moved;
+use super::operands::ReplayBack;
 use super::replay::Answers;
-use crate::core::buffer::{AnyBuffers, Dyn};
 use crate::core::dispatch::{Conclude, PendingDispatch};
 use crate::core::error::{Error, Result};
 use crate::core::op::raw::Landing;
@@ -28,11 +27,11 @@ impl<H> std::fmt::Debug for Later<H> {
     }
 }
 
-/// A completed replay: the buffers that were moved in, and the answers of its operations.
+/// A completed replay: the operands that were moved in, and the answers of its operations.
 #[derive(Debug)]
 pub struct Replayed<W> {
-    /// The buffers that were moved in, in the same order.
-    pub buffers: W,
+    /// The operands that were moved in, in the same order.
+    pub operands: W,
     answers: Answers,
 }
 
@@ -56,27 +55,27 @@ impl<W> Replayed<W> {
     }
 }
 
-impl<W: Moved, V> PendingDispatch<Replayed<W>, V> {
-    /// Returns the buffers at once, for a next operation that follows on the device. The answers of the steps are
-    /// discarded. If a step fails, operations that read the buffers fail with [`Error::Upstream`].
+impl<W: ReplayBack, V> PendingDispatch<Replayed<W>, V> {
+    /// Returns the operands at once, for a next operation that follows on the device. The answers of the steps are
+    /// discarded. If a step fails, operations that read them fail with [`Error::Upstream`].
     ///
     /// # Errors
-    /// No failure is known: the buffers are those that were moved in.
-    pub fn into_buffers(self) -> Result<W> {
-        Ok(W::of_any(self.into_parts().0)?)
+    /// No failure is known.
+    pub fn into_operands(self) -> Result<W> {
+        Ok(self.into_parts().0)
     }
 }
 
-impl<W: Moved> Replayed<W> {
-    pub(super) fn new(buffers: AnyBuffers, answers: Answers) -> Result<Self> {
-        Ok(Replayed { buffers: W::of_any(buffers)?, answers })
+impl<W> Replayed<W> {
+    pub(super) fn new(operands: W, answers: Answers) -> Self {
+        Replayed { operands, answers }
     }
 }
 
-impl<W: Moved> Output for Replayed<W> {
-    type Writes = Dyn;
+impl<W: ReplayBack> Output for Replayed<W> {
+    type Writes = W::Elems;
     type Host = Answers;
-    fn join(buffers: AnyBuffers, answers: Answers) -> Result<Self> {
-        Ok(Replayed { buffers: W::of_any(buffers)?, answers })
+    fn join(operands: W, answers: Answers) -> Result<Self> {
+        Ok(Replayed::new(operands, answers))
     }
 }

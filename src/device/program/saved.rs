@@ -8,11 +8,12 @@
 use super::entry::{Part, Source};
 use crate::core::buffer::AnyIn;
 use crate::core::error::{Error, Result};
+use crate::device::tensor::Layout;
 use serde::{Deserialize, Serialize};
 
 const MAGIC: &[u8; 16] = b"windlass program";
 /// The version of the format; it increases when older files can no longer be read.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Magic, version, length, checksum.
 const HEAD: usize = 16 + 4 + 8 + 32;
 
@@ -62,6 +63,8 @@ pub(super) struct SavedPiece {
     /// of it.
     pub(super) dtype: u32,
     pub(super) fresh: bool,
+    /// For a tensor that each replay is given: how it lies in this memory.
+    pub(super) layout: Option<Layout>,
 }
 
 /// A recorded operation.

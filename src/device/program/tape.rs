@@ -12,6 +12,7 @@ use crate::core::error::{Error, Result};
 use crate::core::op::{OpKind, guarded};
 use crate::core::order::AccessHistory;
 use crate::core::sync::{Arc, AtomicUsize, Mutex, Ordering};
+use crate::device::tensor::Layout;
 use crate::engines::dispatch::{Call, Submission};
 use crate::engines::op::Facts;
 use crate::engines::tape::not_recordable;
@@ -134,11 +135,11 @@ impl Tape {
     pub(super) fn operand<T: Element>(
         &self,
         epoch: &Arc<Epoch>,
-        len: usize,
+        (len, layout): (usize, &Layout),
         (read, fresh): (bool, bool),
     ) -> Result<Arc<Region>> {
         let operand = Operand { dtype: T::DTYPE, len, fresh };
-        let allocation = self.named(&mut |written| written.given(operand, read))?;
+        let allocation = self.named(&mut |written| written.given(operand, layout.clone(), read))?;
         let content = if fresh && len > 0 { InitState::Uninit } else { InitState::Valid };
         Ok(Region::new(allocation, epoch.clone(), content, AccessHistory::default(), 0..len * size_of::<T>()))
     }

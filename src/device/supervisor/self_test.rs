@@ -71,13 +71,13 @@ pub(crate) fn self_test(device: &Device) -> Result<()> {
 /// Runs the kernel, to test a device that was opened from scratch.
 pub(crate) fn work(device: &Device) -> Result<()> {
     let x = device.upload(vec![1u32, 2, 3, u32::MAX])?.into_output();
-    let y = device.dispatch(SelfTest, (x.as_in(),), (device.uninit(4)?,))?.into_output();
+    let y = device.dispatch(SelfTest, (x.as_in(),), (device.unwritten(4)?,))?.into_output();
     expect(device, &y, &[2, 5, 10, 2])
 }
 
 fn copies(device: &Device) -> Result<()> {
     let x = device.upload(vec![1u32, 2, 3, 4])?.into_output().narrow(1..3).map_err(Error::from)?;
-    let x = device.fill(x, 7)?.into_output().widen();
+    let x = device.filled(x, 7)?.into_output().widen();
     expect(device, &x, &[1, 7, 7, 4])
 }
 

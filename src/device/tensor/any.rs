@@ -2,7 +2,8 @@
 
 use super::views::views;
 use super::{Layout, Tensor, TensorRef};
-use crate::core::buffer::{AnyBuffer, AnyIn};
+use crate::core::buffer::{AnyBuffer, AnyIn, DeviceBuffer, GpuRef, In};
+use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Rejected, Result};
 
@@ -13,7 +14,7 @@ use crate::core::error::{Rejected, Result};
 ///
 /// ```
 /// # fn main() -> Result<(), windlass::Error> {
-/// use windlass::{AnyTensor, DType, Device};
+/// use windlass::{DType, Device, tensor::AnyTensor};
 /// let device = Device::host()?;
 /// let x: AnyTensor = device.tensor([2, 2], [1.5f32, 2.5, 3.5, 4.5])?.into();
 /// assert_eq!((x.dtype(), x.shape()), (DType::F32, &[2, 2][..]));
@@ -188,6 +189,29 @@ impl<'a> From<&AnyTensorRef<'a>> for AnyTensorRef<'a> {
 impl<'a, T: Element> From<&'a Tensor<T>> for AnyTensorRef<'a> {
     fn from(tensor: &'a Tensor<T>) -> Self {
         AnyTensorRef { part: tensor.buffer().into(), layout: tensor.layout().clone() }
+    }
+}
+
+/// All of it, as a vector.
+impl<'a> From<AnyIn<'a>> for AnyTensorRef<'a> {
+    fn from(part: AnyIn<'a>) -> Self {
+        AnyTensorRef { part, layout: Layout::vector(part.len()) }
+    }
+}
+
+macro_rules! vectors { ($($t:ty),*) => { $(
+    /// All of it, as a vector.
+    impl<'a, T: Element> From<$t> for AnyTensorRef<'a> {
+        fn from(buffer: $t) -> Self {
+            AnyIn::from(buffer).into()
+        }
+    }
+)* } }
+vectors!(&'a DeviceBuffer<T>, &'a GpuRef<T>, In<'a, T>);
+
+impl<'a, T: Element> From<&'a PendingDispatch<DeviceBuffer<T>>> for AnyTensorRef<'a> {
+    fn from(pending: &'a PendingDispatch<DeviceBuffer<T>>) -> Self {
+        pending.as_in().into()
     }
 }
 

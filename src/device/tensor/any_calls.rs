@@ -26,6 +26,7 @@ macro_rules! by_size {
 #[cfg(any(feature = "npy", feature = "safetensors"))]
 pub(crate) use by_size;
 
+/// Tensors whose types are known when the program runs.
 impl Device {
     /// A row-major tensor of this element type, of the bytes of its elements as the host has them: as
     /// [`tensor`](Self::tensor).
@@ -55,13 +56,13 @@ impl Device {
         Ok(AnyTensor::from_buffer(buffer.named(dtype), layout)?)
     }
 
-    /// A row-major tensor of this element type that was never written: as [`uninit_tensor`](Self::uninit_tensor).
+    /// A row-major tensor of this element type that was never written: as [`uninit`](Self::uninit).
     ///
     /// # Errors
     /// As there.
     pub fn uninit_any(&self, dtype: DType, extents: impl AsRef<[usize]>) -> Result<AnyTensor> {
         let layout = Layout::row_major(extents)?;
-        let buffer = by_size!(dtype, |T| AnyBuffer::from(self.uninit::<T>(layout.len())?));
+        let buffer = by_size!(dtype, |T| AnyBuffer::from(self.unwritten::<T>(layout.len())?));
         Ok(AnyTensor::from_buffer(buffer.named(dtype), layout)?)
     }
 

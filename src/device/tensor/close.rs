@@ -6,6 +6,7 @@ use crate::core::element::{DType, Element};
 use crate::core::error::Result;
 use crate::device::Device;
 
+/// Comparisons.
 impl Device {
     /// Whether `|a - b| <= atol + rtol * |b|` for all elements, broadcast to common extents: NumPy's `allclose`. Equal
     /// infinities are close; a NaN is close to nothing. Copies both to the host, and waits.

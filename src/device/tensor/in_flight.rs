@@ -1,7 +1,7 @@
 //! A tensor that is still computed, as an operand: what reads it follows on the device.
 
 use super::readable::sealed;
-use super::{AnyTensorRef, Layout, Part, ReadableTensor, Tensor, TensorRef, WritableTensor};
+use super::{AnyTensorRef, IntoLayout, IntoShape, Layout, Part, ReadableTensor, Tensor, TensorRef, WritableTensor};
 use crate::core::buffer::DeviceBuffer;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
@@ -48,8 +48,16 @@ impl<T: Element> PendingDispatch<Tensor<T>> {
     ///
     /// # Errors
     /// As there.
-    pub fn with_layout(self, layout: Layout) -> Result<Tensor<T>, Rejected<Tensor<T>>> {
+    pub fn with_layout(self, layout: impl IntoLayout) -> Result<Tensor<T>, Rejected<Tensor<T>>> {
         self.into_output().with_layout(layout)
+    }
+
+    /// As [`Tensor::into_shape`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn into_shape(self, shape: impl IntoShape) -> Result<Tensor<T>, Rejected<Tensor<T>>> {
+        self.into_output().into_shape(shape)
     }
 
     /// As [`Tensor::into_buffer`].

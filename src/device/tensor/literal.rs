@@ -5,19 +5,28 @@ use crate::core::element::Element;
 use crate::core::error::Result;
 use crate::device::Device;
 
-mod sealed {
+pub(crate) mod sealed {
     pub trait Nested {}
 }
 
-/// Numbers in brackets, as a program writes them: an array, or arrays of arrays, up to four deep. Sealed.
+/// Numbers with a shape: an array, or arrays of arrays, up to four deep; and, with the cargo feature `ndarray`, an array or a view of
+/// that crate. Sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no array that a tensor can be made of",
-    label = "expected an array of elements, or arrays of arrays, up to four deep",
+    label = "expected an array of elements, arrays of arrays (up to four deep), or an array of `ndarray`",
     note = "of a `Vec` or a slice with a shape, `device.tensor(shape, elements)` makes a tensor"
 )]
 pub trait Nested: sealed::Nested {
     /// The type of the elements.
     type Element: Element;
+
+    #[doc(hidden)]
+    fn tensor_on(self, device: &Device) -> Result<Tensor<Self::Element>>;
+}
+
+/// Arrays of arrays.
+trait Arrays {
+    type Element;
 
     /// The number of elements along each axis.
     fn shape(&self) -> Vec<usize>;
@@ -29,6 +38,13 @@ pub trait Nested: sealed::Nested {
 macro_rules! nested { ($([$($n:ident)+] $t:ty, |$x:ident| $elements:expr;)*) => { $(
     impl<T: Element, $(const $n: usize),+> sealed::Nested for $t {}
     impl<T: Element, $(const $n: usize),+> Nested for $t {
+        type Element = T;
+        fn tensor_on(self, device: &Device) -> Result<Tensor<T>> {
+            let shape = Arrays::shape(&self);
+            device.tensor(shape, self.elements())
+        }
+    }
+    impl<T: Element, $(const $n: usize),+> Arrays for $t {
         type Element = T;
         fn shape(&self) -> Vec<usize> {
             vec![$($n),+]
@@ -46,8 +62,10 @@ nested! {
     [A B C D] [[[[T; D]; C]; B]; A], |x| x.into_iter().flatten().flatten().flatten().collect();
 }
 
+/// Making tensors: of numbers in brackets.
 impl Device {
-    /// A tensor of these numbers, as they stand there: NumPy's `array`. Uploads them, as [`tensor`](Self::tensor).
+    /// A tensor of these numbers, as they stand there: NumPy's `array`. Uploads them, as [`tensor`](Self::tensor). An array of `ndarray`
+    /// whose first axis is the fastest gives a column-major tensor.
     ///
     /// # Errors
     /// As [`upload`](Self::upload).
@@ -62,14 +80,13 @@ impl Device {
     /// ```
     #[doc(alias = "array")]
     pub fn tensor_of<N: Nested>(&self, numbers: N) -> Result<Tensor<N::Element>> {
-        let shape = numbers.shape();
-        self.tensor(shape, numbers.elements())
+        numbers.tensor_on(self)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Nested;
+    use super::Arrays;
 
     #[test]
     fn the_last_axis_is_the_fastest() {

@@ -7,6 +7,7 @@ use crate::core::error::{Error, Result};
 use crate::device::Device;
 use crate::device::copy::Uploadable;
 
+/// Making tensors.
 impl Device {
     /// A tensor of these elements, in row-major order: the last axis is the fastest. Uploads them, as
     /// [`upload`](Self::upload); operations on the tensor are ordered after that.
@@ -34,29 +35,43 @@ impl Device {
         Ok(Tensor::from_parts(buffer, layout))
     }
 
-    /// A row-major tensor of zeros; see [`zeros`](Self::zeros).
+    /// A row-major tensor of zeros.
+    ///
+    /// Returns a tensor, not a pending: nothing is left to report, and later operations on it are ordered after the zeroing.
     ///
     /// # Errors
-    /// As [`zeros`](Self::zeros); [`Error::InvalidArgument`] for extents that no tensor can have.
-    pub fn zeros_tensor<T: Element>(&self, shape: impl IntoShape) -> Result<Tensor<T>> {
+    /// [`Error::InvalidArgument`] for a shape that no tensor can have; [`Error::OutOfMemory`] with the bytes that were requested, free
+    /// and allowed; the device's own error when it cannot be used.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let (x, y) = (device.zeros::<f32>([2, 3])?, device.zeros::<i64>(4)?);
+    /// assert_eq!((x.shape(), y.shape()), (&[2, 3][..], &[4][..]));
+    /// # Ok(()) }
+    /// ```
+    pub fn zeros<T: Element>(&self, shape: impl IntoShape) -> Result<Tensor<T>> {
         let layout = Layout::row_major(shape.axes())?;
-        Ok(Tensor::from_parts(self.zeros(layout.len())?, layout))
+        Ok(Tensor::from_parts(self.zeroed(layout.len())?, layout))
     }
 
-    /// A row-major tensor that was never written: the first operation on it must overwrite all of it. See
-    /// [`uninit`](Self::uninit).
+    /// A row-major tensor that was never written.
+    ///
+    /// Checked: the first operation on it must overwrite all of it (an upload, a fill, a product with `beta == 0`). Reading it before
+    /// that fails with [`Error::InvalidArgument`].
     ///
     /// # Errors
-    /// As [`zeros_tensor`](Self::zeros_tensor).
-    pub fn uninit_tensor<T: Element>(&self, shape: impl IntoShape) -> Result<Tensor<T>> {
+    /// As [`zeros`](Self::zeros).
+    #[doc(alias = "empty")]
+    pub fn uninit<T: Element>(&self, shape: impl IntoShape) -> Result<Tensor<T>> {
         let layout = Layout::row_major(shape.axes())?;
-        Ok(Tensor::from_parts(self.uninit(layout.len())?, layout))
+        Ok(Tensor::from_parts(self.unwritten(layout.len())?, layout))
     }
 
     /// A row-major tensor of one value.
     ///
     /// # Errors
-    /// As [`zeros_tensor`](Self::zeros_tensor).
+    /// As [`zeros`](Self::zeros).
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -68,7 +83,7 @@ impl Device {
     /// ```
     #[doc(alias = "ones")]
     pub fn full<T: Element>(&self, shape: impl IntoShape, value: T) -> Result<Tensor<T>> {
-        Ok(self.fill_part(self.uninit_tensor(shape)?, value)?.into_output())
+        Ok(self.fill(self.uninit(shape)?, value)?.into_output())
     }
 
     /// As [`full`](Self::full), with the shape of `x`.
@@ -83,18 +98,18 @@ impl Device {
     /// Zeros in the shape and of the type of `x`, row-major.
     ///
     /// # Errors
-    /// As [`zeros_tensor`](Self::zeros_tensor).
+    /// As [`zeros`](Self::zeros).
     pub fn zeros_like<'a, T: Element>(&self, x: impl ReadableTensor<'a, T>) -> Result<Tensor<T>> {
-        self.zeros_tensor(x.into().shape())
+        self.zeros(x.into().shape())
     }
 
-    /// A tensor that was never written, in the shape and of the type of `x`, row-major; see [`uninit_tensor`](Self::uninit_tensor).
+    /// A tensor that was never written, in the shape and of the type of `x`, row-major; see [`uninit`](Self::uninit).
     ///
     /// # Errors
     /// As there.
     #[doc(alias = "empty_like")]
     pub fn uninit_like<'a, T: Element>(&self, x: impl ReadableTensor<'a, T>) -> Result<Tensor<T>> {
-        self.uninit_tensor(x.into().shape())
+        self.uninit(x.into().shape())
     }
 
     /// The value of a tensor of one element, of any rank: waits for it.

@@ -11,7 +11,7 @@
 //! - Elements are moved by one operation, `assign/`: copies between strided views, fills, `contiguous`.
 //! - `any.rs`: tensors and views whose element type is known at run time, `any_calls.rs` the calls that take them.
 //! - `make.rs`: new tensors, of shapes (`shape.rs`) or of numbers (`literal.rs`). `show.rs`: printed. `close.rs`: compared. `operand.rs`: as operands of
-//!   an [`Op`](crate::Op). `in_flight.rs`: those that are still computed, as operands of calls.
+//!   an [`Op`](crate::op::Op). `in_flight.rs`: those that are still computed, as operands of calls.
 //!   `tuples.rs`: several, as the output of one dispatch.
 //!
 //! It stands beside the buffers and below the libraries, so that each front can take tensors.
@@ -24,7 +24,7 @@ mod close;
 mod decimal;
 mod in_flight;
 mod layout;
-mod literal;
+pub(crate) mod literal;
 mod make;
 mod numbers;
 mod operand;
@@ -39,6 +39,7 @@ mod tensor_ref;
 mod tuples;
 mod views;
 
+pub use crate::device::copy::{HostData, Uploadable};
 pub use any::{AnyTensor, AnyTensorRef};
 #[cfg(any(feature = "npy", feature = "safetensors"))]
 pub(crate) use any_calls::by_size;

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 /// A position of an op's operands that takes a [`TensorRef`] to be read, or a [`Tensor`] to be written.
 ///
 /// The op sees the elements of the whole buffer: it keeps the layouts that it needs with its other data, and compares them
-/// with the length of the operand in [`Op::check`](crate::Op::check).
+/// with the length of the operand in [`Op::check`](crate::op::Op::check).
 pub struct Strided<T>(PhantomData<T>);
 
 // All is that of the buffer, which is visited once.

@@ -21,8 +21,8 @@ impl<T: Element> Tensor<T> {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
-    /// let x = device.zeros_tensor::<i32>([3, 3])?;
-    /// let x = device.fill_part(x.part(|all| all.diagonal(0, 0, 1))?, 1)?.await_result()?;
+    /// let x = device.zeros::<i32>([3, 3])?;
+    /// let x = device.fill(x.part(|all| all.diagonal(0, 0, 1))?, 1)?.await_result()?;
     /// assert_eq!(device.show(&x)?.to_string(), "[[1 0 0]\n [0 1 0]\n [0 0 1]]");
     /// # Ok(()) }
     /// ```
@@ -55,7 +55,8 @@ impl<T: Element> Part<T> {
 }
 
 /// A tensor without its buffer, of which an operation has a window.
-pub(crate) struct Whole {
+#[doc(hidden)]
+pub struct Whole {
     window: (usize, usize),
     layout: Layout,
 }
@@ -64,11 +65,18 @@ impl<T: Element> Part<T> {
     /// The window of the buffer from the first to the last element of the part, the layout in that window, and what makes the
     /// tensor again of the buffer.
     pub(crate) fn operand(self) -> (DeviceBuffer<T>, Layout, Whole) {
+        let layout = self.layout.moved_down(self.layout.span().0);
+        let (buffer, whole) = self.window();
+        (buffer, layout, whole)
+    }
+
+    /// As [`operand`](Self::operand), without the layout.
+    pub(crate) fn window(self) -> (DeviceBuffer<T>, Whole) {
         let (first, len) = self.layout.span();
         let (mut buffer, layout) = self.tensor.into_parts();
         let window = (buffer.offset, buffer.len);
         (buffer.offset, buffer.len) = (buffer.offset + first, len);
-        (buffer, self.layout.moved_down(first), Whole { window, layout })
+        (buffer, Whole { window, layout })
     }
 
     /// Submits an operation that writes the part, or returns the tensor with the error of its operands.
@@ -81,10 +89,37 @@ impl<T: Element> Part<T> {
     ) -> Submitted<Tensor<T>, V> {
         match operands {
             Ok(operands) => {
-                let (buffer, _, whole) = self.operand();
+                let (buffer, whole) = self.window();
                 whole.submitted(submit(operands, buffer))
             }
             Err(error) => Err(Rejected::new(error.in_op(op, library), (self.tensor,))),
+        }
+    }
+
+    /// As [`submit`](Self::submit), of an operation that writes a list.
+    #[allow(dead_code, reason = "a build may have no library that calls it")]
+    pub(crate) fn submit_list<R, V>(
+        parts: Vec<Self>,
+        (op, library): (&'static str, &'static str),
+        operands: Result<R>,
+        submit: impl FnOnce(R, Vec<DeviceBuffer<T>>) -> Submitted<Vec<DeviceBuffer<T>>, V>,
+    ) -> Submitted<Vec<Tensor<T>>, V> {
+        let operands = match operands {
+            Ok(operands) => operands,
+            Err(error) => {
+                let tensors = parts.into_iter().map(Part::into_tensor).collect();
+                return Err(Rejected::new(error.in_op(op, library), (tensors,)));
+            }
+        };
+        let (buffers, wholes): (_, Vec<Whole>) = parts.into_iter().map(Part::window).unzip();
+        let tensors = |(buffers,): (Vec<DeviceBuffer<T>>,)| {
+            (wholes.into_iter().zip(buffers).map(|(whole, buffer)| whole.tensor(buffer)).collect(),)
+        };
+        match submit(operands, buffers) {
+            Ok(pending) => Ok(pending
+                .retype(|buffers| Ok::<_, Infallible>(tensors(buffers)))
+                .unwrap_or_else(|never| match never {})),
+            Err(rejected) => Err(rejected.map(tensors)),
         }
     }
 }

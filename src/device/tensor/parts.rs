@@ -105,7 +105,7 @@ where
     /// use windlass::{Complex, Device};
     /// let device = Device::host()?;
     /// let x = device.tensor([2, 2], [1.0, 2.0, 3.0, 4.0])?.into_complex()?;
-    /// let x = device.fill_part(x.part(|all| all.index(0, 0))?, Complex::new(7.0, 8.0))?.into_output().into_real()?;
+    /// let x = device.fill(x.part(|all| all.index(0, 0))?, Complex::new(7.0, 8.0))?.into_output().into_real()?;
     /// assert_eq!(device.to_vec(&x)?, [7.0, 8.0, 3.0, 4.0]);
     /// # Ok(()) }
     /// ```

@@ -24,6 +24,7 @@ impl Display for Shown {
     }
 }
 
+/// Tensors as text.
 impl Device {
     /// The elements as NumPy 2.4 prints them: of a tensor of more than 1000 elements only those at the edges, which are all that
     /// is copied to the host. Waits.
@@ -69,10 +70,10 @@ impl Device {
     /// The first and the last elements of each axis that is longer; brought together by the device.
     fn edges<T: Element>(&self, x: &TensorRef<'_, T>) -> Result<Vec<T>> {
         let kept: Vec<usize> = x.shape().iter().map(|n| (*n).min(2 * EDGE)).collect();
-        let mut small = self.uninit_tensor::<T>(&kept)?;
+        let mut small = self.uninit::<T>(&kept)?;
         if x.shape().iter().filter(|n| **n > 2 * EDGE).count() > 0 {
             // Its corners are written one after the other.
-            small = self.fill_part(small, T::default())?.into_output();
+            small = self.fill(small, T::default())?.into_output();
         }
         let mut corners: Vec<(Vec<AxisSlice>, Vec<AxisSlice>)> = vec![(vec![], vec![])];
         for n in x.shape() {

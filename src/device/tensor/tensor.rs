@@ -1,7 +1,7 @@
 //! The owner.
 
 use super::layout::IntoLayout;
-use super::{Layout, TensorRef};
+use super::{IntoShape, Layout, TensorRef};
 use crate::core::buffer::DeviceBuffer;
 use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
@@ -23,7 +23,7 @@ use crate::core::op::{Immediate, Output};
 /// let x = device.tensor([2, 3], [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
 /// let columns = x.transpose();                                   // a view
 /// assert_eq!(device.download(&columns)?.await_result()?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
-/// let y = device.zeros_tensor::<f32>([3, 3])?;
+/// let y = device.zeros::<f32>([3, 3])?;
 /// let y = device.assign(y.part(|all| all.slice((.., 1..)))?, &columns)?.await_result()?; // y[:, 1:] = x.T
 /// assert_eq!(device.show(&y)?.to_string(), "[[0. 1. 4.]\n [0. 2. 5.]\n [0. 3. 6.]]");
 /// # Ok(()) }
@@ -59,9 +59,30 @@ impl<T: Element> Tensor<T> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the layout reaches beyond the buffer; the tensor comes back.
-    pub fn with_layout(self, layout: Layout) -> Result<Self, Rejected<Self>> {
-        match layout.check_inside("layout", self.buffer.len()) {
-            Ok(()) => Ok(Tensor { layout, ..self }),
+    pub fn with_layout(self, layout: impl IntoLayout) -> Result<Self, Rejected<Self>> {
+        let len = self.buffer.len();
+        let made = layout.into_layout().and_then(|layout| layout.check_inside("layout", len).map(|()| layout));
+        match made {
+            Ok(layout) => Ok(Tensor { layout, ..self }),
+            Err(error) => Err(Rejected::new(error, self)),
+        }
+    }
+
+    /// The same elements, in row-major order, with another shape: [`reshape`](Self::reshape) of a tensor that stays one.
+    ///
+    /// # Errors
+    /// As [`Layout::reshape`]; the tensor comes back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let x = device.tensor([6], [1, 2, 3, 4, 5, 6])?.into_shape([2, 3])?;
+    /// assert_eq!(device.show(&x)?.to_string(), "[[1 2 3]\n [4 5 6]]");
+    /// # Ok(()) }
+    /// ```
+    pub fn into_shape(self, shape: impl IntoShape) -> Result<Self, Rejected<Self>> {
+        match self.layout.reshape(shape.axes()) {
+            Ok(layout) => Ok(Tensor { layout, ..self }),
             Err(error) => Err(Rejected::new(error, self)),
         }
     }

@@ -103,6 +103,12 @@ impl<'a, T: Element> TensorRef<'a, T> {
         TensorRef::borrowed(self.buffer(), self.layout.clone())
     }
 
+    /// The part of the buffer from the first to the last element.
+    pub(crate) fn window(&self) -> Result<In<'_, T>> {
+        let (first, len) = self.layout.span();
+        self.buffer().slice(first..first + len)
+    }
+
     /// The part of the buffer from the first to the last element, and the layout in that part.
     pub(crate) fn operand(&self) -> Result<(In<'_, T>, Layout)> {
         let (first, len) = self.layout.span();

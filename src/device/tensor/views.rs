@@ -49,6 +49,15 @@ macro_rules! views {
             Ok(self.view_of(self.layout().reshape(extents)?))
         }
 
+        /// One axis of all elements, in row-major order; only where no element has to move.
+        ///
+        /// # Errors
+        /// As [`reshape`](Self::reshape).
+        #[doc(alias = "ravel")]
+        pub fn flatten(&self) -> Result<$view> {
+            self.reshape([self.layout().len()])
+        }
+
         /// The axes in another order. See [`Layout::permute`].
         ///
         /// # Errors

@@ -17,7 +17,7 @@
 //!
 //! # The worker program
 //! The worker is this same executable, started again: [`init`] then serves the device instead of returning. Operations
-//! of your own need no registration, as long as they are plain data ([`Op::wire`](crate::Op::wire)). A library that
+//! of your own need no registration, as long as they are plain data ([`Op::wire`](crate::op::Op::wire)). A library that
 //! cannot call [`init`] first in `main` names the crate's program `windlass-worker` by
 //! [`DeviceBuilder::worker_program`](crate::DeviceBuilder::worker_program) or `WINDLASS_WORKER`. That program knows the
 //! library's own operations only, and is built with the cargo feature `worker-program`.

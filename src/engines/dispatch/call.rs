@@ -87,7 +87,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// See [`Op::operand_name`](crate::Op::operand_name).
+    /// See [`Op::operand_name`](crate::op::Op::operand_name).
     pub(crate) fn operand_name(&self, index: usize, read_count: usize) -> String {
         match self.memory.operation() {
             Some(operation) => operation.operand_name(index, read_count),
@@ -95,7 +95,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// See [`Op::check`](crate::Op::check).
+    /// See [`Op::check`](crate::op::Op::check).
     #[inline]
     pub(crate) fn check(&self) -> Result<()> {
         match self.memory.operation() {
@@ -104,7 +104,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// The name for reports: that of the op, or of what it runs (see [`Op::subject`](crate::Op::subject)).
+    /// The name for reports: that of the op, or of what it runs (see [`Op::subject`](crate::op::Op::subject)).
     #[inline]
     pub(crate) fn subject(&self) -> &'static &'static str {
         self.memory.op().and_then(|op| op.properties().subject).unwrap_or(self.facts().title)
@@ -128,26 +128,26 @@ impl<'c> Call<'c> {
         Ok(step)
     }
 
-    /// See [`Op::is_prompt`](crate::Op::is_prompt).
+    /// See [`Op::is_prompt`](crate::op::Op::is_prompt).
     #[cfg(feature = "host")]
     pub(crate) fn is_prompt(&self) -> bool {
         self.memory.op().is_some_and(|op| op.properties().is_prompt)
     }
 
-    /// See [`Op::cost`](crate::Op::cost).
+    /// See [`Op::cost`](crate::op::Op::cost).
     #[cfg(all(feature = "host", target_os = "linux"))]
     pub(crate) fn cost(&self) -> Cost {
         self.memory.op().map(OpRef::cost).unwrap_or_default()
     }
 
-    /// See [`Op::prepare`](crate::Op::prepare).
+    /// See [`Op::prepare`](crate::op::Op::prepare).
     #[cfg(feature = "cuda")]
     pub(crate) fn prepare(&self, plans: &mut Prepare<'_>) -> Result<()> {
         self.operation()?.prepare(plans);
         Ok(())
     }
 
-    /// See [`Op::cuda`](crate::Op::cuda).
+    /// See [`Op::cuda`](crate::op::Op::cuda).
     #[cfg(feature = "cuda")]
     #[inline]
     pub(crate) fn half(&self, queue: QueueRef<'_>) -> Result<()> {
@@ -157,7 +157,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// See [`Op::next`](crate::Op::next). The raw result of the phase is in `leg`.
+    /// See [`Op::next`](crate::op::Op::next). The raw result of the phase is in `leg`.
     #[cfg(feature = "cuda")]
     pub(crate) fn next(&self, phase: usize, landing: Landing, make: &mut Make<'_>) -> Result<Next> {
         match self.memory.op() {
@@ -166,7 +166,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Whether the op can be sent to another process: see [`Op::wire`](crate::Op::wire).
+    /// Whether the op can be sent to another process: see [`Op::wire`](crate::op::Op::wire).
     #[cfg(target_os = "linux")]
     pub(crate) fn crosses(&self) -> bool {
         self.memory.crosses()

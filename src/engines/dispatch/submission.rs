@@ -23,7 +23,7 @@ pub(crate) struct Submission<'a, 'x, 'c> {
     pub(crate) relay: Option<Relay>,
     /// The listeners of this dispatch, if there are any.
     pub(crate) trace: Option<&'a Sink>,
-    /// For traces: see [`OpInfo::number`](crate::OpInfo). 0 if there is no trace.
+    /// For traces: see [`OpInfo::number`](crate::trace::OpInfo). 0 if there is no trace.
     pub(crate) number: u64,
     /// Whether to measure the time on the device.
     pub(crate) timed: bool,

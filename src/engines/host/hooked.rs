@@ -1,4 +1,4 @@
-//! Operations whose [`after_enqueue`](crate::Trace::after_enqueue) runs on the calling thread.
+//! Operations whose [`after_enqueue`](crate::trace::Trace::after_enqueue) runs on the calling thread.
 //!
 //! Such an operation begins when the hook has returned. A wait for it, or for work that follows it, cannot end in the hook.
 

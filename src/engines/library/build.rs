@@ -1,4 +1,4 @@
-//! What a plan is built with: see [`PlanKey`](crate::PlanKey).
+//! What a plan is built with: see [`PlanKey`](crate::op::PlanKey).
 
 use super::contract::{CudaLibrary, Listed, unlisted};
 use super::{Code, Object, status};
@@ -61,7 +61,7 @@ impl<'b> PlanBuilder<'b> {
         Ok(())
     }
 
-    /// Makes a native object that the epoch owns from now on: see [`Enqueue::object`](crate::Enqueue).
+    /// Makes a native object that the epoch owns from now on: see [`Enqueue::object`](crate::op::Enqueue).
     pub(crate) fn object<T: Copy + Send + 'static>(
         &self,
         raw: T,

@@ -19,7 +19,7 @@ pub(crate) type Refusal = (&'static str, Code);
 /// All its native state belongs to the epoch, so nothing here holds state: `Api` is the process's table of functions, a
 /// `Handle` belongs to a slot and is used only under its lease, `Shared` belongs to the epoch.
 pub(crate) trait CudaLibrary: Sized + Send + Sync + 'static {
-    /// The name of the front, which is also its cargo feature and the [`Op::LIBRARY`](crate::Op::LIBRARY) of its
+    /// The name of the front, which is also its cargo feature and the [`Op::LIBRARY`](crate::op::Op::LIBRARY) of its
     /// operations: `blas`.
     const NAME: &'static str;
     /// Its status codes in ascending order. A code that is not listed is a failure of unknown name.

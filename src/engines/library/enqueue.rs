@@ -129,7 +129,7 @@ impl<'q> Queue<'q> {
     }
 
     /// The contents of `N` bytes of device memory after everything enqueued so far is complete. Waits for that, so use
-    /// it only in halves whose calls wait anyway: [`OpKind::Blocking`](crate::OpKind::Blocking).
+    /// it only in halves whose calls wait anyway: [`OpKind::Blocking`](crate::op::OpKind::Blocking).
     ///
     /// # Safety
     /// As for [`copy`](Self::copy), for the memory that is read.
@@ -155,7 +155,7 @@ impl<'q> Queue<'q> {
     }
 
     /// Waits for everything enqueued so far: for halves whose calls wait anyway
-    /// ([`OpKind::Blocking`](crate::OpKind::Blocking)), before a call that reads device memory from the host and does not
+    /// ([`OpKind::Blocking`](crate::op::OpKind::Blocking)), before a call that reads device memory from the host and does not
     /// wait itself.
     pub(crate) fn wait(&mut self) -> Result<()> {
         self.not_in_a_graph("a wait for the device")?;

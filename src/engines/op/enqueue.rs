@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 #[cfg(feature = "cuda")]
 use std::ptr::NonNull;
 
-/// A leased stream with this dispatch's operands. [`Op::cuda`](crate::Op::cuda) enqueues its work on it.
+/// A leased stream with this dispatch's operands. [`Op::cuda`](crate::op::Op::cuda) enqueues its work on it.
 ///
 /// The stream already waits for all work that the operands must follow. The CUDA half enqueues its work and returns; it
 /// waits for nothing. Your own calls of the driver or of a library use [`stream`](Self::stream) and are `unsafe`. The

@@ -62,11 +62,11 @@ pub(crate) struct Facts {
     pub(crate) kind: OpKind,
     pub(crate) prepared: bool,
     pub(crate) pooled: bool,
-    /// See [`Op::ACROSS_DEVICES`](crate::Op::ACROSS_DEVICES).
+    /// See [`Op::ACROSS_DEVICES`](crate::op::Op::ACROSS_DEVICES).
     pub(crate) across: bool,
     pub(crate) gated: bool,
     pub(crate) preserves_on_failure: bool,
-    /// See [`Op::LEAVES_UNDEFINED`](crate::Op::LEAVES_UNDEFINED).
+    /// See [`Op::LEAVES_UNDEFINED`](crate::op::Op::LEAVES_UNDEFINED).
     pub(crate) leaves_undefined: &'static [usize],
     /// The op may have any number of operands.
     pub(crate) listed: bool,

@@ -78,7 +78,7 @@ impl<'a> OpMemory<'a> {
         (self.has.op && self.has.spans).then(|| unsafe { Operation::new(self.facts, self.op, self.spans) })
     }
 
-    /// See [`Op::keeps`](crate::Op::keeps).
+    /// See [`Op::keeps`](crate::op::Op::keeps).
     #[cfg(feature = "cuda")]
     pub(crate) fn keeps(&mut self) -> Retention {
         match self.has.op {

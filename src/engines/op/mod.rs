@@ -57,7 +57,7 @@ use crate::core::op::{
 /// submitted yet, the error returns the buffers. A panic in the op's `Drop` is caught too.
 ///
 /// ```
-/// use windlass::{Device, Error, Op, Result, Slices, SlicesMut, Spans, DeviceBuffer};
+/// use windlass::{Device, Error, Result, DeviceBuffer, op::{Op, Slices, SlicesMut, Spans}};
 ///
 /// /// `y = x * x`, element by element.
 /// struct Square;
@@ -104,7 +104,7 @@ pub trait Op: Sized + Send + Sync + 'static {
     const POOLED: Internal = Internal::NO;
     /// Whether the op can use several devices at once ([`Device::dispatch_across`](crate::Device::dispatch_across)). Then
     /// its operands may be on any of them. Its CUDA half enqueues the work of each device on a stream of that device
-    /// ([`Enqueue::on`](crate::Enqueue::on)).
+    /// ([`Enqueue::on`](crate::op::Enqueue::on)).
     const ACROSS_DEVICES: bool = false;
     /// Whether one of its operands stands for something that has no unique owner. A submission that writes such an
     /// operand excludes all others that use it.

@@ -82,7 +82,7 @@ impl<'a> OpRef<'a> {
         result
     }
 
-    /// The op's own [`Cost`]; the default if [`Op::cost`](crate::Op::cost) panics.
+    /// The op's own [`Cost`]; the default if [`Op::cost`](crate::op::Op::cost) panics.
     pub(crate) fn cost(self) -> Cost {
         let mut cost = Cost::default();
         let _ = guarded(&mut || {
@@ -94,12 +94,12 @@ impl<'a> OpRef<'a> {
         cost
     }
 
-    /// See [`Op::capturable`](crate::Op::capturable).
+    /// See [`Op::capturable`](crate::op::Op::capturable).
     pub(crate) fn capturable(self) -> Result<(), &'static str> {
         if let QueryResult::Capturable(answer) = self.ask(Query::Capturable) { answer } else { Ok(()) }
     }
 
-    /// See [`Op::next`](crate::Op::next).
+    /// See [`Op::next`](crate::op::Op::next).
     #[cfg(feature = "cuda")]
     pub(crate) fn next(self, phase: usize, landing: Landing, make: &mut Make<'_>) -> Result<Next> {
         match self.facts.next {
@@ -153,7 +153,7 @@ impl<'a> Operation<'a> {
         ((self.op.facts.id)() == TypeId::of::<O>()).then(|| unsafe { self.at().parts::<O>() })
     }
 
-    /// See [`Op::operand_name`](crate::Op::operand_name).
+    /// See [`Op::operand_name`](crate::op::Op::operand_name).
     pub(crate) fn operand_name(self, index: usize, read_count: usize) -> String {
         if let QueryResult::Operand(Some(name)) = self.op.ask(Query::Operand(index, read_count)) {
             return name;
@@ -163,14 +163,14 @@ impl<'a> Operation<'a> {
         self.op.facts.declared_name(index, read_count, shape.split_at_checked(of_reads).unwrap_or_default())
     }
 
-    /// See [`Op::overwrites_each`](crate::Op::overwrites_each) and [`Op::begins_anew`](crate::Op::begins_anew).
+    /// See [`Op::overwrites_each`](crate::op::Op::overwrites_each) and [`Op::begins_anew`](crate::op::Op::begins_anew).
     #[inline]
     pub(crate) fn overwrites(self, index: usize) -> Overwrites {
         // SAFETY: here lie an operation of the table's type and its spans.
         unsafe { (self.op.facts.overwrites)(self.at(), index) }
     }
 
-    /// See [`Op::check`](crate::Op::check).
+    /// See [`Op::check`](crate::op::Op::check).
     #[inline]
     pub(crate) fn check(self) -> Result<()> {
         // SAFETY: as above.
@@ -188,7 +188,7 @@ impl<'a> Operation<'a> {
         unsafe { (self.op.facts.host)(self.at(), make) }
     }
 
-    /// See [`Op::cuda`](crate::Op::cuda).
+    /// See [`Op::cuda`](crate::op::Op::cuda).
     #[cfg(feature = "cuda")]
     #[inline]
     pub(crate) fn cuda(self, queue: QueueRef<'_>) -> Result<()> {
@@ -196,7 +196,7 @@ impl<'a> Operation<'a> {
         unsafe { (self.op.facts.cuda)(self.at(), queue) }
     }
 
-    /// See [`Op::prepare`](crate::Op::prepare).
+    /// See [`Op::prepare`](crate::op::Op::prepare).
     #[cfg(feature = "cuda")]
     pub(crate) fn prepare(self, plans: &mut Prepare<'_>) {
         if let Some(prepare) = self.op.facts.prepare {

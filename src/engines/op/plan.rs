@@ -16,8 +16,8 @@ use std::hash::{Hash, Hasher};
 
 /// Identifies a plan, and builds it.
 ///
-/// An op says which plans it needs in [`Op::prepare`](crate::Op::prepare), and its CUDA half gets them from
-/// [`Enqueue::plan`](crate::Enqueue::plan). Only GPUs build plans; a host half makes what it needs itself.
+/// An op says which plans it needs in [`Op::prepare`](crate::op::Op::prepare), and its CUDA half gets them from
+/// [`Enqueue::plan`](crate::op::Enqueue::plan). Only GPUs build plans; a host half makes what it needs itself.
 pub trait PlanKey: Clone + Debug + Eq + Hash + Send + Sync + 'static {
     /// The plan. Ops on several streams may use it at once, so anything in it that only one op may use at a time is
     /// behind a lock of its own. The plan is dropped when the last work that uses it is complete, by whichever thread
@@ -68,7 +68,7 @@ pub(crate) trait Ask {
 }
 
 impl Prepare<'_> {
-    /// Requests a plan. [`Enqueue::plan`](crate::Enqueue::plan) numbers the plans from 0 in the order of these calls.
+    /// Requests a plan. [`Enqueue::plan`](crate::op::Enqueue::plan) numbers the plans from 0 in the order of these calls.
     pub fn plan<K: PlanKey>(&mut self, key: &K) {
         self.0.ask(key);
     }

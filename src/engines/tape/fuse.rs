@@ -25,7 +25,7 @@ pub(crate) struct Fused {
 /// Makes one step of an operation and of a later one, which alone reads what the earlier one writes. `None`: they stay two.
 type Join = fn(&Step, &Step, &Link) -> Option<Fused>;
 
-/// Whether an operation can take in an earlier one, and how: [`Op::FUSE`](crate::Op::FUSE).
+/// Whether an operation can take in an earlier one, and how: [`Op::FUSE`](crate::op::Op::FUSE).
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Fuse(pub(crate) Option<Join>);

@@ -6,6 +6,7 @@
 //! launch: exact, but slow compared with the library's.
 
 use super::prelude::*;
+use super::product::Product;
 use crate::core::launch::LaunchDims;
 use crate::engines::cuda::{Ptx, Queue};
 
@@ -16,9 +17,9 @@ pub(super) struct Products {
     m: usize,
     n: usize,
     k: usize,
-    /// The distance between rows, and between columns, of `op(A)`.
+    /// The distance between rows, and between columns, of the first factor.
     a: (usize, usize),
-    /// The distance between rows, and between columns, of `op(B)`.
+    /// The distance between rows, and between columns, of the second factor.
     b: (usize, usize),
     ldc: usize,
     /// Alpha and beta: by value, or at an address.
@@ -34,12 +35,12 @@ pub(super) enum Where {
 }
 
 impl Products {
-    /// The kernel's form of a column-major product.
-    pub(super) fn from_spec<T: GemmElement>(
-        spec: &Gemm<T>,
+    /// The kernel's form of a product, of its first and its second factor.
+    pub(super) fn new<T: GemmElement>(
+        product: &Product<T>,
         (alpha, beta): &(Scalar<T::Scalar>, Scalar<T::Scalar>),
     ) -> Result<Self> {
-        let ([lda, ldb, ldc], k) = (spec.leading(), if alpha.is_zero() { 0 } else { spec.k });
+        let ([lda, ldb, ldc], k) = (product.ld, if alpha.is_zero() { 0 } else { product.k });
         let strides = |trans, ld| if trans == Transpose::No { (1, ld) } else { (ld, 1) };
         let word = |scalar: &Scalar<T::Scalar>| -> Result<(u32, u64)> {
             let (value, at) = scalar.place();
@@ -49,8 +50,9 @@ impl Products {
             };
             Ok((bits.map_err(odd)?, at))
         };
-        let (a, b) = (strides(spec.trans_a, lda), strides(spec.trans_b, ldb));
-        Ok(Products { m: spec.m, n: spec.n, k, a, b, ldc, factors: [word(alpha)?, word(beta)?] })
+        let [trans_a, trans_b] = product.trans;
+        let (a, b) = (strides(trans_a, lda), strides(trans_b, ldb));
+        Ok(Products { m: product.m, n: product.n, k, a, b, ldc, factors: [word(alpha)?, word(beta)?] })
     }
 
     /// Enqueues `count` products, at least one.

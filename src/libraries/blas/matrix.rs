@@ -50,15 +50,6 @@ pub(super) fn check_matrix(name: &'static str, rows: usize, cols: usize, ld: usi
     }
 }
 
-/// Refuses operations that need the conjugate of a row-major matrix: the library sees its transpose, and has no
-/// conjugate without a transpose.
-pub(super) fn check_order(refused: bool, what: &str) -> Result<()> {
-    match refused {
-        true => Err(Error::unsupported(format!("BLAS has no routine for {what} of a row-major complex matrix"))),
-        false => Ok(()),
-    }
-}
-
 /// Whether a `rows x cols` matrix has no gaps and fills a buffer of `len` elements.
 pub(super) fn fills(rows: usize, cols: usize, ld: usize, len: usize) -> bool {
     (ld == rows || cols <= 1) && rows.checked_mul(cols) == Some(len)

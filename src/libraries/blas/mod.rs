@@ -1,38 +1,37 @@
 //! Dense linear algebra: cuBLAS on a GPU, the crates `gemm` and our own kernels on the CPU.
 //!
 //! # Conventions
-//! - **Order.** Matrices are column-major with a leading dimension: element `(i, j)` of `A` is at `i + j * lda`. A
-//!   specification's `row_major()` makes all of them row-major: `(i, j)` is at `i * lda + j`. Nothing is copied: the
-//!   library computes the transposed result. BLAS has no routine that conjugates a matrix without transposing it. So
-//!   `her` has no `row_major`, and for row-major complex matrices `hemv`, `her2`, `gerc`, and `gemv`, `trmv` and `trsv`
-//!   with [`Transpose::Conjugate`], return [`Error::Unsupported`](crate::Error::Unsupported). The similar routines of
-//!   level 3 support both orders. The batches of LU factors ([`LuBatch`]) are column-major only: a transposed matrix has
-//!   different factors.
-//! - **Vectors** of level 1 are tensors of one axis, whose elements may lie at any distance and run backwards (buffers are such
-//!   tensors), or dense tensors of several axes that all lie in one order: then each element counts. A vector that is broadcast is
-//!   refused; [`contiguous`](crate::Device::contiguous) makes a copy that is not. (BLAS takes a vector that runs backwards for an
-//!   empty one in `scal`, `nrm2`, `asum`, `iamax` and `iamin`; here they mean what the view shows.) What lies in between is neither
-//!   read nor written.
-//! - **Increments.** A [`Vector`] of level 2 has `n` elements, `inc` apart. With a negative increment it runs backwards: element
-//!   `i` is at `(n - 1 - i) * |inc|`. An increment of 0 is refused.
-//! - **Triangles.** Of symmetric, Hermitian and triangular matrices only the triangle that [`Uplo`] names is read or
-//!   written; the rest of the buffer does not change. The imaginary parts of a Hermitian diagonal are taken as zero
-//!   and, if the matrix is updated, become zero (but a NaN or an infinity there reaches what `her2k` writes on a GPU:
-//!   cuBLAS 13.1). The host multiplies by a real factor part by part; cuBLAS 13.1 may multiply an infinity in one part
-//!   of an updated Hermitian matrix by zero, which gives NaN. A unit diagonal is not read.
-//! - **Aliasing.** What an operation updates is moved in and comes back; what it only reads is borrowed. So an output
-//!   is never also an input: a buffer that is written has one owner. A program that uses an output as an input does not
-//!   compile:
+//! - **Operands** are tensors, and buffers as tensors of one axis. Shapes are the sizes, strides the leading dimensions and increments:
+//!   `buffer.view(Layout::columns(m, n).ld(ld))` reads a matrix as BLAS has it, `buffer.with_layout(..)` is one to write. Nothing is
+//!   copied: what a routine cannot read as it lies is refused, and the error names `contiguous` or `contiguous_columns`.
+//! - **Order.** The rows of a matrix are contiguous, or its columns. A matrix of rows is to BLAS the transposed matrix of columns, so
+//!   `transpose()` of a view is all that there is to say, and row-major operands cost nothing. Where two matrices of a call must lie in
+//!   one order, the error names both. BLAS conjugates a matrix only where it also transposes it: `conjugate_a()` and `conjugate_b()` of
+//!   a specification serve a view of the other order, and else are [`Error::Unsupported`](crate::Error::Unsupported), as are the
+//!   routines that would need such a conjugate to write (`her` by rows).
+//! - **Bands and packed triangles** are stored by columns, as `Gemv::banded` and `Symv::packed` say. Such a tensor has no transposed view;
+//!   its specification has `trans`.
+//! - **Batches** are the axes before the last two (before the last one of vectors). What is read is broadcast to what is written, so one
+//!   matrix may stand for all; the matrices must be at even distances. Methods that end in `_batched` take lists of tensors instead,
+//!   `_grouped` lists with several specifications.
+//! - **Vectors** may have any stride, also a negative one; of one that is broadcast a copy is needed. In level 1 a dense tensor of several
+//!   axes counts as a vector of all its elements. (BLAS takes a vector that runs backwards for an empty one in `scal`, `nrm2`, `asum`,
+//!   `iamax` and `iamin`; here they mean what the view shows.) What lies in between is neither read nor written.
+//! - **Triangles.** Of symmetric, Hermitian and triangular matrices only the triangle that [`Uplo`] names, of the matrix as the view
+//!   shows it, is read or written. The imaginary parts of a Hermitian diagonal are taken as zero and, if the matrix is updated, become
+//!   zero (but a NaN or an infinity there reaches what `her2k` writes on a GPU: cuBLAS 13.1). The host multiplies by a real factor part
+//!   by part; cuBLAS 13.1 may multiply an infinity in one part of an updated Hermitian matrix by zero, which gives NaN. A unit diagonal
+//!   is not read.
+//! - **Aliasing.** What an operation updates is moved in and comes back, also where it is refused; what it only reads is borrowed. A
+//!   program that uses an output as an input does not compile, nor does one that reads what it has moved in:
 //!
 //!   ```compile_fail,E0505
 //!   # fn main() -> Result<(), windlass::Error> {
 //!   let device = windlass::Device::host()?;
-//!   let x = device.zeros::<f32>(4)?;
-//!   let x = device.blas().gemm(windlass::Gemm::new(2, 2, 2), &x, &x, x)?.await_result()?;
+//!   let x = device.zeros::<f32>([2, 2])?;
+//!   let x = device.blas().gemm(windlass::Gemm::new(), &x, &x, x)?.await_result()?;
 //!   # Ok(()) }
 //!   ```
-//!
-//!   ... nor does one that reads a buffer after it was moved into a call that writes it:
 //!
 //!   ```compile_fail,E0382
 //!   # fn main() -> Result<(), windlass::Error> {
@@ -42,20 +41,15 @@
 //!   let norm = device.blas().nrm2(&x)?.await_result()?;
 //!   # Ok(()) }
 //!   ```
-//! - **Scalars** are given by value, or are on the device and read when the work runs: calls without a specification take either
-//!   ([`Numbers`]), specifications have `scalars_at` ([`Scaled`]). Results are returned by the
-//!   [`PendingDispatch`](crate::PendingDispatch), or left on the device by the methods that end in `_into`. `beta == 0`
-//!   means that the output is not read: a NaN in it does not survive. `alpha == 0` (by value) means that the operands
-//!   are not read, except by `scal`, which multiplies.
+//! - **Scalars** are values, or numbers on the device that are read when the work runs ([`Numbers`]); of two, each may be either. Results
+//!   are returned by the [`PendingDispatch`](crate::PendingDispatch), or left on the device by the methods that end in `_into`. `beta ==
+//!   0` (by value) means that the output is not read: a NaN in it does not survive. `alpha == 0` (by value) means that the operands are
+//!   not read, except by `scal`, which multiplies.
 //! - **Halves** (`f16`, `bf16`) accumulate in `f32`, take their scalars as `f32` and round once.
 //! - **Determinism.** The same call on the same device gives the same bits each time: on the host engine always, on a
 //!   GPU unless [`Blas::atomics`] allows atomic additions. The host engine's levels 1 and 2 also give the same bits for
 //!   any number of threads; matrix products, and the routines that use them (level 3, LU), may not. The two engines
 //!   round differently.
-//!
-//! - **Batches.** `.batch(count)` of a specification makes a batch of it. Set the properties of one problem before, the
-//!   distances between problems after. Methods that end in `_strided_batched` take matrices at even distances in one
-//!   buffer; those that end in `_batched` take a buffer per matrix; `_grouped` takes lists of several shapes.
 //!
 //! Not supported: `rotg` and `rotmg` of numbers on the host, and what BLAS has no routine for: packed and banded
 //! complex symmetric matrices, batches of band matrices. An operation that one engine does not support fails there with
@@ -81,15 +75,17 @@
 // | file | what is in it |
 // |---|---|
 // | `routine` | what all routines share: the trait, the op made of a routine and the modes of its front, the CUDA queue |
-// | `prelude`, `setters` | what the file of a routine needs; the setters of specifications |
+// | `prelude` | what the file of a routine needs |
 // | `element` | the element types of levels 1 and 2, and the library's letters and codes for them |
 // | `vector`, `matrix`, `flags` | the layouts of operands, and the checks that they lie inside their buffers |
+// | `lists` | lists of tensors as operands |
 // | `scalar`, `numbers` | scalars of specifications, and of calls without one: by value or in device memory |
 // | `modes` | how the library may compute: math, atomics, determinism |
 // | `level1` | vectors: updates, copies, rotations; `reduction` for those that give one number |
 // | `level2` | a matrix and vectors: `triangle` for the three ways in which one is stored |
-// | `gemm`, `gemm_element`, `gemm_i8` | the general product, its types, and 8-bit products that the library refuses |
-// | `matmul` | products of tensors in any layout, which copy where they must |
+// | `gemm`, `gemm_element`, `gemm_i8` | the general product, of two matrices or of batches; its types; 8-bit products that the library refuses |
+// | `product` | the plain data of a product, made of the layouts of its operands |
+// | `matmul`, `power` | products and powers of tensors in any layout, which copy where they must |
 // | `level3` | matrices, and their batches; see its own `mod.rs` |
 //
 // A new routine is a new file with a `Routine` and the methods of [`Blas`], and a line in `register`. What the host engine
@@ -103,16 +99,18 @@ mod gemm_i8;
 mod level1;
 mod level2;
 mod level3;
+mod lists;
 mod matmul;
 mod matrix;
 mod modes;
 #[cfg(feature = "cuda")]
 pub(crate) mod native;
-mod numbers;
+pub(crate) mod numbers;
+mod power;
 mod prelude;
+mod product;
 mod routine;
 pub(crate) mod scalar;
-mod setters;
 #[cfg(feature = "cuda")]
 pub(crate) mod status;
 mod vector;
@@ -125,13 +123,15 @@ pub use element::OnHost;
 pub use element::{BlasElement, ComplexElement, RealElement, VectorElement};
 pub use gemm::Gemm;
 pub use gemm_element::{GemmElement, MixedElement};
-pub use level2::{Gemv, GemvBatch, Ger, Her, Symv, Syr, Syr2, Trmv};
-pub use level3::{Batched, Dgmm, Geam, Her2k, Herk, LuBatch, Symm, Syr2k, Syrk, Triangular};
+pub use level2::{Gemv, Ger, Symv, Syr, Trmv};
+pub use level3::{Geam, Her2k, Herk, Symm, Syr2k, Syrk, Triangular};
 pub use modes::Math;
 use modes::Modes;
 pub use numbers::Numbers;
-pub use scalar::{Scaled, Spec};
-pub use vector::{ReadableVector, Vector, VectorMut, WritableVector};
+#[cfg(feature = "solver")]
+pub(in crate::libraries) use power::check_square;
+#[cfg(feature = "tensor")]
+pub(in crate::libraries) use product::is_turned;
 
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
@@ -194,6 +194,7 @@ impl Blas {
     }
 }
 
+/// Fronts of libraries: dense products.
 impl Device {
     /// Dense linear algebra (cuBLAS).
     pub fn blas(&self) -> Blas {

@@ -61,9 +61,9 @@ impl Blas {
     /// use windlass::{Device, Gemm, blas::Math};
     /// let device = Device::host()?;
     /// let fast = device.blas().math(Math::Tf32);
-    /// let a = device.upload([2.0f32])?.into_output();
-    /// let c = fast.gemm(Gemm::new(1, 1, 1), &a, &a, device.uninit(1)?)?.await_result()?;
-    /// assert_eq!(device.download(&c)?.await_result()?, [4.0]);
+    /// let a = device.tensor([1, 1], [2.0f32])?;
+    /// let c = fast.gemm(Gemm::new(), &a, &a, device.uninit([1, 1])?)?;
+    /// assert_eq!(device.to_vec(&c)?, [4.0]);
     /// # Ok(()) }
     /// ```
     #[must_use]

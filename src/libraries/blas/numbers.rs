@@ -13,14 +13,16 @@ use crate::device::tensor::{Tensor, TensorRef};
 /// # fn main() -> Result<(), windlass::Error> {
 /// let device = windlass::Device::host()?;
 /// let (blas, x) = (device.blas(), device.tensor([2], [3.0f32, 4.0])?);
-/// let dot = blas.dot_into(&x, &x, device.uninit_tensor([1])?)?; // no wait
-/// let y = blas.axpy(&dot, &x, device.zeros_tensor([2])?)?; // by the device's number
+/// let dot = blas.dot_into(&x, &x, device.uninit([1])?)?; // no wait
+/// let y = blas.axpy(&dot, &x, device.zeros([2])?)?; // by the device's number
 /// let y = blas.axpy(-24.0, &x, y)?; // by a value
 /// assert_eq!(device.to_vec(&y)?, [3.0, 4.0]);
 /// # Ok(()) }
 /// ```
+#[derive(Clone)]
 pub struct Numbers<'a, T: Element, const N: usize = 1>(Source<'a, T, N>);
 
+#[derive(Clone)]
 enum Source<'a, T: Element, const N: usize> {
     Values([T; N]),
     Device(TensorRef<'a, T>),
@@ -48,11 +50,43 @@ impl<T: Element, const N: usize> Numbers<'_, T, N> {
 
 impl<T: Element> Numbers<'_, T> {
     /// As [`parts`](Self::parts), of one number.
-    pub(super) fn one(&self, name: &'static str) -> Result<(T, Option<In<'_, T>>)> {
+    pub(in crate::libraries) fn one(&self, name: &'static str) -> Result<(T, Option<In<'_, T>>)> {
         let ([value], at) = self.parts(name)?;
         Ok((value, at))
     }
 }
+
+impl<T: Element, const N: usize> std::fmt::Debug for Numbers<'_, T, N> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.0 {
+            Source::Values(values) => f.debug_list().entries(values).finish(),
+            Source::Device(at) => write!(f, "of the device, {:?}", at.layout()),
+        }
+    }
+}
+
+/// Defines `alpha` and `beta` of a specification, whose fields of these names are [`Numbers`].
+macro_rules! factors {
+    ($Spec:ident<$t:ident: $bound:ident>, alpha: $alpha:ty $(, beta: $beta:ty)?) => {
+        impl<'a, $t: $bound> $Spec<'a, $t> {
+            /// The factor of the product: a value, or a number on the device ([`Numbers`](crate::blas::Numbers)).
+            pub fn alpha(mut self, alpha: impl Into<$crate::libraries::blas::Numbers<'a, $alpha>>) -> Self {
+                self.alpha = alpha.into();
+                self
+            }
+
+            $(
+                /// The factor of the output's previous contents: a value, or a number on the device
+                /// ([`Numbers`](crate::blas::Numbers)). If it is a value and zero, they are not read.
+                pub fn beta(mut self, beta: impl Into<$crate::libraries::blas::Numbers<'a, $beta>>) -> Self {
+                    self.beta = beta.into();
+                    self
+                }
+            )?
+        }
+    };
+}
+pub(crate) use factors;
 
 impl<T: Element> From<T> for Numbers<'_, T> {
     fn from(value: T) -> Self {

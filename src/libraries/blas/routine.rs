@@ -168,18 +168,29 @@ impl Blas {
         made: Result<(R, <R::Reads as Elems>::Ins<'_>)>,
         [x, y]: [Part<T>; 2],
     ) -> Submitted<(Tensor<T>, Tensor<T>)> {
+        let ((x, whole_x), (y, whole_y)) = (x.window(), y.window());
+        self.writes_windows(made, (x, y), |(x, y)| (whole_x.tensor(x), whole_y.tensor(y)))
+    }
+
+    /// As [`writes`](Self::writes), of windows of buffers, of which `whole` makes what comes back.
+    pub(super) fn writes_windows<R: Routine<Raw = ()>, P: Output<Host = <R::Output as Output>::Host>>(
+        &self,
+        made: Result<(R, <R::Reads as Elems>::Ins<'_>)>,
+        windows: Bufs<R::Output>,
+        whole: impl FnOnce(Bufs<R::Output>) -> Bufs<P>,
+    ) -> Submitted<P>
+    where
+        Writes<R>: Elems<Failure = Rejected<Bufs<R::Output>>>,
+        P::Writes: Elems<Failure = Rejected<Bufs<P>>>,
+    {
         match made {
-            Ok((routine, reads)) => {
-                let ((x, _, whole_x), (y, _, whole_y)) = (x.operand(), y.operand());
-                let whole = |(x, y)| (whole_x.tensor(x), whole_y.tensor(y));
-                match self.submit(routine, reads, (x, y)) {
-                    Ok(pending) => Ok(pending
-                        .retype(|both| Ok::<_, Infallible>(whole(both)))
-                        .unwrap_or_else(|never| match never {})),
-                    Err(rejected) => Err(rejected.map(whole)),
-                }
-            }
-            Err(error) => Err(Rejected::new(error.in_op(R::NAME, "blas"), (x.into_tensor(), y.into_tensor()))),
+            Err(error) => Err(Rejected::new(error.in_op(R::NAME, "blas"), whole(windows))),
+            Ok((routine, reads)) => match self.submit(routine, reads, windows) {
+                Ok(pending) => Ok(pending
+                    .retype(|buffers| Ok::<_, Infallible>(whole(buffers)))
+                    .unwrap_or_else(|never| match never {})),
+                Err(rejected) => Err(rejected.map(whole)),
+            },
         }
     }
 }
@@ -195,6 +206,7 @@ mod cuda {
     use super::super::{BlasElement, GemmElement};
     use super::{Call, Routine};
     use crate::core::buffer::Span;
+    use crate::core::element::Element;
     use crate::core::error::Result;
     use crate::engines::cuda_enqueue::Enqueue;
     use crate::libraries::blas::native::handle;
@@ -231,6 +243,32 @@ mod cuda {
         pub(in crate::libraries::blas) fn blas(&mut self, mode: PointerMode) -> Result<BlasCall> {
             let modes = self.modes;
             handle::blas(self.enqueue, mode, modes)
+        }
+
+        /// Both scalars for one call, which reads either from host memory or either from the device's: if one is there, the
+        /// other's value is written beside it, in scratch.
+        pub(in crate::libraries::blas) fn scalars<A: Element, B: Element>(
+            &mut self,
+            alpha: (A, &Option<Span<A>>),
+            beta: (B, &Option<Span<B>>),
+        ) -> Result<(Scalar<A>, Scalar<B>)> {
+            let (mut alpha, mut beta) = (Scalar::new(alpha.0, alpha.1), Scalar::new(beta.0, beta.1));
+            match (alpha.mode(), beta.mode()) {
+                (PointerMode::Host, PointerMode::Device) => alpha = self.on_device(alpha)?,
+                (PointerMode::Device, PointerMode::Host) => beta = self.on_device(beta)?,
+                _ => {}
+            }
+            Ok((alpha, beta))
+        }
+
+        /// A scalar by value, written to scratch.
+        fn on_device<S: Element>(&mut self, scalar: Scalar<S>) -> Result<Scalar<S>> {
+            let to = self.enqueue.scratch(size_of::<S>())?;
+            if let Some(bytes) = scalar.bytes() {
+                // SAFETY: scratch of this dispatch, which has as many bytes.
+                unsafe { self.enqueue.fill(to, 1, bytes) }?;
+            }
+            Ok(scalar.copied(to))
         }
 
         /// Makes one call of a typed routine.

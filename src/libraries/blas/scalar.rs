@@ -1,92 +1,8 @@
 //! Scalars: by value, or in device memory.
 
-use crate::core::buffer::{In, Span};
+use crate::core::buffer::Span;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
-
-/// A specification that has scalars: `alpha`, and `beta` if the routine has one. Sealed.
-pub trait Spec: sealed::Sealed + Sized {
-    /// The type of `alpha`.
-    type Alpha: Element;
-    /// The type of `beta`; that of `alpha` if the routine has none.
-    type Beta: Element;
-}
-
-pub(crate) mod sealed {
-    pub trait Sealed {}
-}
-
-/// A specification and the location of its scalars: the values of `alpha` and `beta` in the specification, or elements
-/// of device memory that are read when the work runs.
-///
-/// Every specification converts into one; [`Gemm::scalars_at`](super::Gemm::scalars_at) and similar methods make one
-/// whose scalars are each read from the first element of a buffer. With `beta` in device memory the output counts as
-/// read, so it must be initialized.
-#[derive(Clone, Copy)]
-pub struct Scaled<'a, S: Spec> {
-    pub(crate) spec: S,
-    pub(crate) alpha: Option<In<'a, S::Alpha>>,
-    pub(crate) beta: Option<In<'a, S::Beta>>,
-}
-
-impl<S: Spec> From<S> for Scaled<'_, S> {
-    fn from(spec: S) -> Self {
-        Scaled { spec, alpha: None, beta: None }
-    }
-}
-
-/// Defines the scalars of a specification: setters, methods that read them from device memory, and the conversion. The
-/// struct must have fields of these names.
-macro_rules! scalars {
-    (@alpha $alpha:ty) => {
-        /// The factor of the product.
-        pub fn alpha(mut self, alpha: $alpha) -> Self {
-            self.alpha = alpha;
-            self
-        }
-    };
-    ($Spec:ident<$t:ident: $bound:ident>, alpha: $alpha:ty, beta: $beta:ty) => {
-        impl<$t: $bound> $crate::libraries::blas::scalar::sealed::Sealed for $Spec<$t> {}
-        impl<$t: $bound> $crate::libraries::blas::Spec for $Spec<$t> {
-            type Alpha = $alpha;
-            type Beta = $beta;
-        }
-        impl<$t: $bound> $Spec<$t> {
-            $crate::libraries::blas::scalar::scalars!(@alpha $alpha);
-
-            /// The factor of the output's previous contents; if zero, they are not read.
-            pub fn beta(mut self, beta: $beta) -> Self {
-                self.beta = beta;
-                self
-            }
-
-            /// Reads both scalars from device memory, each the first element, when the work runs.
-            pub fn scalars_at<'a>(
-                self,
-                alpha: impl Into<$crate::core::buffer::In<'a, $alpha>>,
-                beta: impl Into<$crate::core::buffer::In<'a, $beta>>,
-            ) -> $crate::libraries::blas::Scaled<'a, Self> {
-                $crate::libraries::blas::Scaled { spec: self, alpha: Some(alpha.into()), beta: Some(beta.into()) }
-            }
-        }
-    };
-    ($Spec:ident<$t:ident: $bound:ident>, alpha: $alpha:ty) => {
-        impl<$t: $bound> $crate::libraries::blas::scalar::sealed::Sealed for $Spec<$t> {}
-        impl<$t: $bound> $crate::libraries::blas::Spec for $Spec<$t> {
-            type Alpha = $alpha;
-            type Beta = $alpha;
-        }
-        impl<$t: $bound> $Spec<$t> {
-            $crate::libraries::blas::scalar::scalars!(@alpha $alpha);
-
-            /// Reads the scalar from device memory, the first element, when the work runs.
-            pub fn alpha_at<'a>(self, alpha: impl Into<$crate::core::buffer::In<'a, $alpha>>) -> $crate::libraries::blas::Scaled<'a, Self> {
-                $crate::libraries::blas::Scaled { spec: self, alpha: Some(alpha.into()), beta: None }
-            }
-        }
-    };
-}
-pub(crate) use scalars;
 
 /// Checks that a buffer with a scalar is not empty.
 pub(in crate::libraries) fn check_scalar<S: Element>(name: &'static str, at: &Option<Span<S>>) -> Result<()> {
@@ -114,6 +30,8 @@ pub(in crate::libraries) fn value<S: Copy>(value: S, at: Option<&[S]>) -> S {
 pub(super) struct Scalar<S> {
     value: S,
     at: Option<u64>,
+    /// Whether the device's number is no copy of the value.
+    is_unknown: bool,
 }
 
 #[cfg(feature = "cuda")]
@@ -125,12 +43,12 @@ impl<S: Element> Scalar<S> {
 
     /// The scalar in device memory if `at` is given, else `value`.
     pub(super) fn at(value: S, at: Option<&Span<S>>) -> Self {
-        Scalar { value, at: at.map(Span::address) }
+        Scalar { value, at: at.map(Span::address), is_unknown: at.is_some() }
     }
 
     /// Whether it is known to be zero when the work is enqueued.
     pub(super) fn is_zero(&self) -> bool {
-        self.at.is_none() && self.value == S::default()
+        !self.is_unknown && self.value == S::default()
     }
 
     /// Whether it is in host or in device memory.
@@ -144,6 +62,16 @@ impl<S: Element> Scalar<S> {
     /// The value, and the address in device memory; 0 for none.
     pub(super) fn place(&self) -> (S, u64) {
         (self.value, self.at.unwrap_or(0))
+    }
+
+    /// The value and its copy in device memory.
+    pub(super) fn copied(self, at: u64) -> Self {
+        Scalar { at: Some(at), ..self }
+    }
+
+    /// The bytes of a value that is not in device memory.
+    pub(super) fn bytes(&self) -> Option<&[u8]> {
+        self.at.is_none().then(|| bytemuck::bytes_of(&self.value))
     }
 
     /// The pointer for one call; valid while `self` is alive and is not moved.

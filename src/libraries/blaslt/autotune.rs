@@ -1,17 +1,17 @@
 //! Measures the algorithms for a product, and remembers the fastest.
 
 use super::BlasLt;
-use super::epilogue::Extra;
-use super::matmul::{COf, Call, EpilogueOf, ScalarOf};
+use super::beside::Extra;
+use super::matmul::{COf, Call, EpilogueOf, ScalarOf, TypesOf, refused};
 use super::operands::{OperandKind, Operands, Optional};
 use super::spec::Matmul;
 use super::types::{MatmulElement, MatmulTypes};
-use crate::core::buffer::DeviceBuffer;
 #[cfg(feature = "cuda")]
 use crate::core::device_info::DeviceKind;
 use crate::core::element::Element;
 use crate::core::error::{Rejected, Result};
-use crate::core::op::{Bufs, Immediate};
+use crate::core::op::Bufs;
+use crate::device::tensor::{Tensor, WritableTensor};
 use std::time::Duration;
 
 /// What [`BlasLt::autotune`] measured, in the order in which the library offered it: the first algorithm is the one
@@ -37,16 +37,15 @@ pub struct Candidate {
     pub waves: f32,
 }
 
-/// The result of a tuning: the buffers that were moved in, unchanged, and what was measured.
-pub type Tuned<O> = std::result::Result<(O, Tuning), Rejected<Bufs<O>>>;
+/// The result of a tuning: D, unchanged, and what was measured.
+pub type Tuned<D> = std::result::Result<(Tensor<D>, Tuning), Rejected<(Tensor<D>,)>>;
 
 impl BlasLt {
     /// Measures the library's algorithms for this product. Every later product of the same problem on this device uses
     /// the fastest one, until the device is rebuilt or 256 other problems have been used since.
     ///
-    /// Takes the arguments of [`matmul_with`](Self::matmul_with). `d` and the additional outputs come back unchanged:
-    /// the measured products write to separate buffers of zeros. Waits for each of them; other work on the device at
-    /// the same time distorts the times.
+    /// Takes the arguments of [`matmul_with`](Self::matmul_with). `d` comes back unchanged: the measured products write to
+    /// separate buffers. Waits for each of them; other work on the device at the same time distorts the times.
     ///
     /// # Errors
     /// As [`matmul_with`](Self::matmul_with). An algorithm that fails when it is tried is left out. On a GPU in a
@@ -55,43 +54,51 @@ impl BlasLt {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::blaslt::{Epilogue, Operands};
-    /// use windlass::{Device, Matmul, Transpose};
+    /// use windlass::{Device, Matmul};
     /// let device = Device::best()?;
-    /// let (a, d) = (device.zeros::<f32>(64 * 64)?, device.zeros(64 * 64)?);
-    /// let spec = Matmul::new(64, 64, 64).trans_a(Transpose::Yes);
-    /// let (d, tuning) = device.blas_lt().autotune(spec, Operands::new(&a, &a), Epilogue::relu(), d)?;
+    /// let (a, d) = (device.zeros::<f32>([64, 64])?, device.zeros([64, 64])?);
+    /// let operands = Operands::new(&a, a.transpose());
+    /// let (d, tuning) = device.blas_lt().autotune(Matmul::new(), operands, Epilogue::relu(), d)?;
     /// println!("{:?} of {:?}", tuning.chosen, tuning.candidates);
     /// # drop(d);
     /// # Ok(()) }
     /// ```
-    pub fn autotune<'a, A, B, D, C, S, W>(
+    pub fn autotune<'s, 'a, A, B, D, C, W>(
         &self,
-        spec: Matmul<ScalarOf<A, B, D, <C as OperandKind>::Kind>>,
-        operands: Operands<'a, A, B, C, S>,
+        spec: Matmul<'s, ScalarOf<A, B, D, <C as OperandKind>::Kind>>,
+        operands: Operands<'a, A, B, C>,
         epilogue: EpilogueOf<'a, A, B, D, <C as OperandKind>::Kind, W>,
-        d: DeviceBuffer<D>,
-    ) -> Tuned<W::Output>
+        d: impl WritableTensor<D>,
+    ) -> Tuned<D>
     where
         A: MatmulElement<B, D, <C as OperandKind>::Kind>,
         B: Element,
         D: Element,
         C: OperandKind + Optional<'a, COf<A, B, D, <C as OperandKind>::Kind>>,
-        S: Optional<'a, ScalarOf<A, B, D, <C as OperandKind>::Kind>>,
         W: Extra<D>,
     {
-        let (call, bufs) = Call::<'a, <A as MatmulElement<B, D, <C as OperandKind>::Kind>>::Types, W>::new(
-            spec, operands, epilogue, d,
-        );
-        match self.tune(&call, &bufs) {
-            Ok(tuning) => Ok((W::Output::assemble(bufs), tuning)),
-            Err(error) => Err(Rejected::new(error, bufs)),
+        let d = d.into();
+        let c = operands.c.given();
+        let call = match Call::<TypesOf<A, B, D, C>, W>::new(&spec, &operands, c, &epilogue, d.layout()) {
+            Ok(call) => call,
+            Err(error) => return Err(refused(error, d)),
+        };
+        let (d, _, whole) = d.operand();
+        match W::make(d, &self.device, call.len_beside()) {
+            Ok(buffers) => {
+                let tuned = self.tune(call, &buffers);
+                let d = whole.tensor(W::d(buffers));
+                match tuned {
+                    Ok(tuning) => Ok((d, tuning)),
+                    Err(error) => Err(Rejected::new(error, (d,))),
+                }
+            }
+            Err(rejected) => Err(rejected.map(|d| (whole.tensor(d),))),
         }
     }
-}
 
-impl BlasLt {
-    fn tune<T: MatmulTypes, W: Extra<T::D>>(&self, call: &Call<'_, T, W>, bufs: &Bufs<W::Output>) -> Result<Tuning> {
-        let places = call.check(&self.device, bufs)?;
+    fn tune<T: MatmulTypes, W: Extra<T::D>>(&self, call: Call<'_, T, W>, buffers: &Bufs<W::Buffers>) -> Result<Tuning> {
+        let places = call.check(&self.device, buffers)?;
         #[cfg(feature = "cuda")]
         if self.device.kind() != DeviceKind::Host {
             return measure::on_gpu(&self.device.timed(), call, places);
@@ -103,7 +110,7 @@ impl BlasLt {
 
 #[cfg(feature = "cuda")]
 mod measure {
-    use super::super::epilogue::WritePlaces;
+    use super::super::beside::WritePlaces;
     use super::super::selection::{Choice, Question, Selection};
     use super::*;
     use crate::core::error::Error;
@@ -116,12 +123,14 @@ mod measure {
 
     pub(super) fn on_gpu<T: MatmulTypes, W: Extra<T::D>>(
         device: &Device,
-        call: &Call<'_, T, W>,
+        mut call: Call<'_, T, W>,
         places: WritePlaces,
     ) -> Result<Tuning> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
-        let run = |selection: Selection| -> Result<Option<Duration>> {
-            let pending = call.by(selection).dispatch(device, W::scratch(&places, device)?).map_err(Into::into)?;
+        let mut run = |selection: Selection| -> Result<Option<Duration>> {
+            call.select(selection);
+            let buffers = W::make(device.zeroed(places.d.len)?, device, call.len_beside())?;
+            let pending = call.dispatch(device, buffers).map_err(Into::into)?;
             Ok(pending.await_timed().map_err(Into::into)?.device)
         };
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);

@@ -1,10 +1,11 @@
-//! The operation on a product before it is stored, and the additional outputs.
+//! The operation on a product before it is stored.
 
-use crate::core::buffer::{DeviceBuffer, In, Readable};
+use super::beside::{Amax, Keeps, Sums};
+use super::kept::Kept;
 use crate::core::element::Element;
-use crate::core::error::Result;
-use crate::core::op::{Bufs, Immediate, Output};
-use crate::device::Device;
+use crate::device::tensor::{ReadableTensor, TensorRef};
+use crate::libraries::flags::Order;
+use std::marker::PhantomData;
 
 /// The function that is applied to a value before it is stored in D.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -24,20 +25,23 @@ pub(super) enum SecondOutput {
     Nothing,
     Mask,
     PreActivation,
-    /// The sum of D over its columns.
-    RowGradient,
-    /// The sum of op(A) over its columns.
+    /// The sum of D over what a bias is repeated along.
+    BiasGradient,
+    /// The sum of A over its columns.
     GradientOfA,
-    /// The sum of op(B) over its rows.
+    /// The sum of B over its rows.
     GradientOfB,
 }
 
-/// An epilogue without its buffers.
+/// An epilogue without its operands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(super) struct Kind {
     pub(super) function: Function,
     pub(super) bias: bool,
     pub(super) second: SecondOutput,
+    /// Whether the bias, or its gradient, has an element for each line of D, which is a column, or a row if D is row-major; else
+    /// for each element of a line, as the library has it.
+    pub(super) across: bool,
 }
 
 impl Kind {
@@ -55,7 +59,7 @@ impl Kind {
         let second = match self.second {
             SecondOutput::Nothing => 0,
             SecondOutput::Mask | SecondOutput::PreActivation => AUX,
-            SecondOutput::RowGradient => 16,
+            SecondOutput::BiasGradient => 16,
             SecondOutput::GradientOfA => 256,
             SecondOutput::GradientOfB => 512,
         };
@@ -64,290 +68,163 @@ impl Kind {
     }
 }
 
-/// The operation on a product before it is stored, with the buffers that it reads and writes.
+/// The operation on a product before it is stored, with what it reads.
 ///
-/// `x` is `alpha * op(A) * op(B) + beta * C`, plus the bias of its row if there is a bias. The constructors are those
-/// of `cublasLtEpilogue_t`; `W` is what is written in addition to D and comes back with it: a mask or a pre-activation
-/// for a later gradient, or the gradient of a bias.
+/// `x` is `alpha * A * B + beta * C`, plus the bias if there is one. The constructors are those of `cublasLtEpilogue_t`; `W` is
+/// what comes back in addition to D, which the call makes: a mask or a pre-activation for a later gradient ([`Kept`]), or the
+/// gradient of a bias (a tensor).
 ///
-/// - **ReLU** is `max(x, 0)`; NaN becomes 0. Its mask has bit `i + j * ld` set if `x > 0`, the lowest bit of a byte
-///   first, see [`Matmul::ld_aux`](crate::Matmul::ld_aux). Rows beyond `m` have no meaning, here and in a
-///   pre-activation; they are filled with zeros.
-/// - **GELU** is `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))`. Its auxiliary output is `x`, rounded to its
-///   type: gradients are taken at the rounded value. A GPU may compute the tanh with an error of `2^-11`.
+/// - **A bias** has an element for each column of D, along its last axis, as a layer whose points are rows has it; with
+///   [`per_row`](Self::per_row), for each row. Axes before are a batch, broadcast to that of D.
+/// - **ReLU** is `max(x, 0)`; NaN becomes 0. Its mask is set where `x > 0`.
+/// - **GELU** is `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))`. Its pre-activation is `x`, rounded to its type: gradients
+///   are taken at the rounded value. A GPU may compute the tanh with an error of `2^-11`.
 /// - **Gradients** multiply `x`, the gradient after the activation, with the activation's derivative.
 #[derive(Debug)]
 #[must_use]
 pub struct Epilogue<'a, Bias: Element, Aux: Element, W = ()> {
     pub(super) kind: Kind,
-    pub(super) bias: Option<In<'a, Bias>>,
-    pub(super) mask: Option<In<'a, u8>>,
-    pub(super) pre: Option<In<'a, Aux>>,
-    pub(super) second: W,
+    pub(super) per_row: bool,
+    pub(super) bias: Option<TensorRef<'a, Bias>>,
+    pub(super) mask: Option<&'a Kept<u8>>,
+    pub(super) pre: Option<&'a Kept<Aux>>,
+    pub(super) second: PhantomData<W>,
 }
 
-/// An epilogue that reads nothing and writes nothing.
-fn plain<'a, Bias: Element, Aux: Element, W>(
-    function: Function,
-    second: SecondOutput,
-    buffer: W,
-) -> Epilogue<'a, Bias, Aux, W> {
-    let kind = Kind { function, bias: false, second };
-    Epilogue { kind, bias: None, mask: None, pre: None, second: buffer }
+impl<Bias: Element, Aux: Element, W> Clone for Epilogue<'_, Bias, Aux, W> {
+    fn clone(&self) -> Self {
+        Epilogue { bias: self.bias.clone(), ..*self }
+    }
+}
+
+/// An epilogue that reads nothing.
+fn plain<'a, Bias: Element, Aux: Element, W>(function: Function, second: SecondOutput) -> Epilogue<'a, Bias, Aux, W> {
+    let kind = Kind { function, bias: false, second, across: false };
+    Epilogue { kind, per_row: false, bias: None, mask: None, pre: None, second: PhantomData }
 }
 
 impl<'a, Bias: Element, Aux: Element, W> Epilogue<'a, Bias, Aux, W> {
-    fn with_bias(mut self, bias: impl Readable<'a, Bias>) -> Self {
+    fn with_bias(mut self, bias: impl ReadableTensor<'a, Bias>) -> Self {
         self.kind.bias = true;
         self.bias = Some(bias.into());
         self
     }
 
-    /// Also returns the largest magnitude in D, before D is scaled and rounded: one element. For a D of 8-bit floats.
-    pub fn amax(self, amax: DeviceBuffer<f32>) -> Epilogue<'a, Bias, Aux, Amax<W>> {
-        let Epilogue { kind, bias, mask, pre, second } = self;
-        Epilogue { kind, bias, mask, pre, second: Amax(second, amax) }
+    /// The bias, or its gradient, has an element for each row of D instead of each column. A GPU does it in the same call if D
+    /// lies by columns, and per column if D lies by rows; else in steps.
+    pub fn per_row(mut self) -> Self {
+        self.per_row = true;
+        self
+    }
+
+    /// Also returns the largest magnitude in D, before D is scaled and rounded: a tensor of one element. For a D of 8-bit floats.
+    pub fn amax(self) -> Epilogue<'a, Bias, Aux, Amax<W>> {
+        let Epilogue { kind, per_row, bias, mask, pre, .. } = self;
+        Epilogue { kind, per_row, bias, mask, pre, second: PhantomData }
+    }
+
+    /// In which order a D that has both is read: that of what was kept of the first product, or that for which the library has the
+    /// bias.
+    pub(super) fn wanted(&self) -> Order {
+        match (self.mask, self.pre) {
+            (Some(mask), _) => mask.order(),
+            (_, Some(pre)) => pre.order(),
+            _ if self.per_row => Order::Column,
+            _ => Order::Row,
+        }
     }
 }
 
 impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux> {
     /// `x`.
     pub fn none() -> Self {
-        plain(Function::None, SecondOutput::Nothing, ())
+        plain(Function::None, SecondOutput::Nothing)
     }
 
-    /// `x`, with a bias: an element for each row of D, added to all of its columns.
-    pub fn bias(bias: impl Readable<'a, Bias>) -> Self {
+    /// `x`, with a bias.
+    pub fn bias(bias: impl ReadableTensor<'a, Bias>) -> Self {
         Self::none().with_bias(bias)
     }
 
     /// ReLU.
     pub fn relu() -> Self {
-        plain(Function::Relu, SecondOutput::Nothing, ())
+        plain(Function::Relu, SecondOutput::Nothing)
     }
 
     /// ReLU after a bias.
-    pub fn relu_bias(bias: impl Readable<'a, Bias>) -> Self {
+    pub fn relu_bias(bias: impl ReadableTensor<'a, Bias>) -> Self {
         Self::relu().with_bias(bias)
     }
 
     /// GELU.
     pub fn gelu() -> Self {
-        plain(Function::Gelu, SecondOutput::Nothing, ())
+        plain(Function::Gelu, SecondOutput::Nothing)
     }
 
     /// GELU after a bias.
-    pub fn gelu_bias(bias: impl Readable<'a, Bias>) -> Self {
+    pub fn gelu_bias(bias: impl ReadableTensor<'a, Bias>) -> Self {
         Self::gelu().with_bias(bias)
     }
 
     /// Multiplies by the derivative of ReLU, with the mask from the forward product.
-    pub fn drelu(mask: impl Readable<'a, u8>) -> Self {
-        Epilogue { mask: Some(mask.into()), ..plain(Function::ReluGradient, SecondOutput::Nothing, ()) }
+    pub fn drelu(mask: &'a Kept<u8>) -> Self {
+        Epilogue { mask: Some(mask), ..plain(Function::ReluGradient, SecondOutput::Nothing) }
     }
 
     /// Multiplies by the derivative of GELU at the pre-activation from the forward product.
-    pub fn dgelu(pre: impl Readable<'a, Aux>) -> Self {
-        Epilogue { pre: Some(pre.into()), ..plain(Function::GeluGradient, SecondOutput::Nothing, ()) }
+    pub fn dgelu(pre: &'a Kept<Aux>) -> Self {
+        Epilogue { pre: Some(pre), ..plain(Function::GeluGradient, SecondOutput::Nothing) }
     }
 }
 
-impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux, DeviceBuffer<u8>> {
-    /// ReLU, and the mask for its gradient: [`Matmul::mask_len`](crate::Matmul::mask_len) bytes.
-    pub fn relu_aux(mask: DeviceBuffer<u8>) -> Self {
-        plain(Function::Relu, SecondOutput::Mask, mask)
+impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux, Keeps<u8>> {
+    /// ReLU, and the mask for its gradient.
+    pub fn relu_aux() -> Self {
+        plain(Function::Relu, SecondOutput::Mask)
     }
 
-    /// ReLU after a bias, and the mask for its gradient: [`Matmul::mask_len`](crate::Matmul::mask_len) bytes.
-    pub fn relu_aux_bias(mask: DeviceBuffer<u8>, bias: impl Readable<'a, Bias>) -> Self {
-        Self::relu_aux(mask).with_bias(bias)
+    /// ReLU after a bias, and the mask for its gradient.
+    pub fn relu_aux_bias(bias: impl ReadableTensor<'a, Bias>) -> Self {
+        Self::relu_aux().with_bias(bias)
     }
 }
 
-impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux, DeviceBuffer<Aux>> {
-    /// GELU, and its argument for its gradient: [`Matmul::preactivation_len`](crate::Matmul::preactivation_len)
-    /// elements.
-    pub fn gelu_aux(pre: DeviceBuffer<Aux>) -> Self {
-        plain(Function::Gelu, SecondOutput::PreActivation, pre)
+impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux, Keeps<Aux>> {
+    /// GELU, and its argument for its gradient.
+    pub fn gelu_aux() -> Self {
+        plain(Function::Gelu, SecondOutput::PreActivation)
     }
 
     /// GELU after a bias, and its argument for its gradient.
-    pub fn gelu_aux_bias(pre: DeviceBuffer<Aux>, bias: impl Readable<'a, Bias>) -> Self {
-        Self::gelu_aux(pre).with_bias(bias)
+    pub fn gelu_aux_bias(bias: impl ReadableTensor<'a, Bias>) -> Self {
+        Self::gelu_aux().with_bias(bias)
     }
 }
 
-impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux, DeviceBuffer<Bias>> {
-    /// [`drelu`](Epilogue::drelu), and the sum of D over its columns: the gradient of the bias, an element for each row.
-    pub fn drelu_bgrad(mask: impl Readable<'a, u8>, grad: DeviceBuffer<Bias>) -> Self {
-        Epilogue { mask: Some(mask.into()), ..plain(Function::ReluGradient, SecondOutput::RowGradient, grad) }
+/// The gradients are tensors: the batch axes of D, and one axis.
+impl<'a, Bias: Element, Aux: Element> Epilogue<'a, Bias, Aux, Sums<Bias>> {
+    /// [`drelu`](Epilogue::drelu), and the gradient of the bias: the sum of D over its rows, an element for each column; with
+    /// [`per_row`](Self::per_row), over its columns.
+    pub fn drelu_bgrad(mask: &'a Kept<u8>) -> Self {
+        Epilogue { mask: Some(mask), ..plain(Function::ReluGradient, SecondOutput::BiasGradient) }
     }
 
-    /// [`dgelu`](Epilogue::dgelu), and the sum of D over its columns: the gradient of the bias, an element for each row.
-    pub fn dgelu_bgrad(pre: impl Readable<'a, Aux>, grad: DeviceBuffer<Bias>) -> Self {
-        Epilogue { pre: Some(pre.into()), ..plain(Function::GeluGradient, SecondOutput::RowGradient, grad) }
+    /// [`dgelu`](Epilogue::dgelu), and the gradient of the bias, as [`drelu_bgrad`](Self::drelu_bgrad).
+    pub fn dgelu_bgrad(pre: &'a Kept<Aux>) -> Self {
+        Epilogue { pre: Some(pre), ..plain(Function::GeluGradient, SecondOutput::BiasGradient) }
     }
 
-    /// `x`, and the sum of `op(A)` over `k`: an element for each row of D. Alpha is not applied to the sum.
+    /// `x`, and the sum of A over its columns: an element for each row of D. Alpha is not applied to the sum.
     ///
-    /// A GPU's library computes it in the same call if the terms of `op(A)` are not contiguous (column-major and not
-    /// transposed); otherwise it is a second product, of `op(A)` and ones.
-    pub fn bgrad_a(grad: DeviceBuffer<Bias>) -> Self {
-        plain(Function::None, SecondOutput::GradientOfA, grad)
+    /// A GPU's library computes it in the same call if the terms of A are not contiguous (A lies by columns); otherwise it is
+    /// a second product, of A and ones.
+    pub fn bgrad_a() -> Self {
+        plain(Function::None, SecondOutput::GradientOfA)
     }
 
-    /// `x`, and the sum of `op(B)` over `k`: an element for each column of D. As [`bgrad_a`](Self::bgrad_a): in the
-    /// same call if B is column-major and transposed, otherwise by a second product.
-    pub fn bgrad_b(grad: DeviceBuffer<Bias>) -> Self {
-        plain(Function::None, SecondOutput::GradientOfB, grad)
-    }
-}
-
-mod sealed {
-    pub trait Sealed {}
-}
-
-/// The additional outputs, and the largest magnitude of D.
-#[derive(Debug)]
-pub struct Amax<W>(W, DeviceBuffer<f32>);
-
-/// The address and the length of an operand.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-#[doc(hidden)]
-pub struct Place {
-    /// Its address.
-    pub address: u64,
-    /// Its elements.
-    pub len: usize,
-}
-
-impl<T: Element> From<&crate::core::buffer::Span<T>> for Place {
-    fn from(span: &crate::core::buffer::Span<T>) -> Self {
-        Place { address: span.address(), len: span.len() }
-    }
-}
-
-/// All operands to be written.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-#[doc(hidden)]
-pub struct WritePlaces {
-    /// D.
-    pub d: Place,
-    /// The additional output of the epilogue.
-    pub second: Option<Place>,
-    /// The largest magnitude.
-    pub amax: Option<Place>,
-}
-
-/// All operands to be written, for a host half; the additional output as bytes.
-#[doc(hidden)]
-pub struct WriteSlices<'x, D> {
-    /// D.
-    pub d: &'x mut [D],
-    /// The additional output of the epilogue.
-    pub second: Option<&'x mut [u8]>,
-    /// The largest magnitude.
-    pub amax: Option<&'x mut [f32]>,
-}
-
-/// The additional outputs for a D of type `D`: none, one buffer, and [`Amax`] of either. Sealed.
-pub trait Extra<D: Element>: sealed::Sealed + 'static {
-    /// D, alone or in a tuple with the additional outputs.
-    type Output: Immediate;
-    /// The names of the outputs in errors.
-    #[doc(hidden)]
-    const NAMES: &'static [&'static str];
-    #[doc(hidden)]
-    fn bufs(self, d: DeviceBuffer<D>) -> Bufs<Self::Output>;
-    /// Buffers of zeros of the same lengths.
-    #[doc(hidden)]
-    fn scratch(places: &WritePlaces, device: &Device) -> Result<Bufs<Self::Output>>;
-    #[doc(hidden)]
-    fn places(spans: &SpansOf<Self, D>) -> WritePlaces;
-    #[doc(hidden)]
-    fn slices<'x>(slices: SlicesOf<'x, Self, D>) -> WriteSlices<'x, D>;
-}
-
-type Elems<W, D> = <<W as Extra<D>>::Output as Output>::Writes;
-type SpansOf<W, D> = crate::core::op::Spans<Elems<W, D>>;
-type SlicesOf<'x, W, D> = <Elems<W, D> as crate::core::buffer::Elems>::SlicesMut<'x>;
-
-fn len(place: Option<Place>) -> usize {
-    place.map_or(0, |place| place.len)
-}
-
-fn bytes<X: Element>(x: &mut [X]) -> &mut [u8] {
-    bytemuck::cast_slice_mut(x)
-}
-
-impl sealed::Sealed for () {}
-impl<D: Element> Extra<D> for () {
-    type Output = DeviceBuffer<D>;
-    const NAMES: &'static [&'static str] = &["d"];
-    fn bufs(self, d: DeviceBuffer<D>) -> (DeviceBuffer<D>,) {
-        (d,)
-    }
-    fn scratch(places: &WritePlaces, device: &Device) -> Result<(DeviceBuffer<D>,)> {
-        Ok((device.zeros(places.d.len)?,))
-    }
-    fn places((d,): &SpansOf<Self, D>) -> WritePlaces {
-        WritePlaces { d: d.into(), second: None, amax: None }
-    }
-    fn slices<'x>((d,): SlicesOf<'x, Self, D>) -> WriteSlices<'x, D> {
-        WriteSlices { d, second: None, amax: None }
-    }
-}
-
-impl<X: Element> sealed::Sealed for DeviceBuffer<X> {}
-impl<D: Element, X: Element> Extra<D> for DeviceBuffer<X> {
-    type Output = (DeviceBuffer<D>, DeviceBuffer<X>);
-    const NAMES: &'static [&'static str] = &["d", "second"];
-    fn bufs(self, d: DeviceBuffer<D>) -> Self::Output {
-        (d, self)
-    }
-    fn scratch(places: &WritePlaces, device: &Device) -> Result<Self::Output> {
-        Ok((device.zeros(places.d.len)?, device.zeros(len(places.second))?))
-    }
-    fn places((d, x): &SpansOf<Self, D>) -> WritePlaces {
-        WritePlaces { d: d.into(), second: Some(x.into()), amax: None }
-    }
-    fn slices<'x>((d, x): SlicesOf<'x, Self, D>) -> WriteSlices<'x, D> {
-        WriteSlices { d, second: Some(bytes(x)), amax: None }
-    }
-}
-
-impl sealed::Sealed for Amax<()> {}
-impl<D: Element> Extra<D> for Amax<()> {
-    type Output = (DeviceBuffer<D>, DeviceBuffer<f32>);
-    const NAMES: &'static [&'static str] = &["d", "amax"];
-    fn bufs(self, d: DeviceBuffer<D>) -> Self::Output {
-        (d, self.1)
-    }
-    fn scratch(places: &WritePlaces, device: &Device) -> Result<Self::Output> {
-        Ok((device.zeros(places.d.len)?, device.zeros(len(places.amax))?))
-    }
-    fn places((d, amax): &SpansOf<Self, D>) -> WritePlaces {
-        WritePlaces { d: d.into(), second: None, amax: Some(amax.into()) }
-    }
-    fn slices<'x>((d, amax): SlicesOf<'x, Self, D>) -> WriteSlices<'x, D> {
-        WriteSlices { d, second: None, amax: Some(amax) }
-    }
-}
-
-impl<X: Element> sealed::Sealed for Amax<DeviceBuffer<X>> {}
-impl<D: Element, X: Element> Extra<D> for Amax<DeviceBuffer<X>> {
-    type Output = (DeviceBuffer<D>, DeviceBuffer<X>, DeviceBuffer<f32>);
-    const NAMES: &'static [&'static str] = &["d", "second", "amax"];
-    fn bufs(self, d: DeviceBuffer<D>) -> Self::Output {
-        (d, self.0, self.1)
-    }
-    fn scratch(places: &WritePlaces, device: &Device) -> Result<Self::Output> {
-        Ok((device.zeros(places.d.len)?, device.zeros(len(places.second))?, device.zeros(len(places.amax))?))
-    }
-    fn places((d, x, amax): &SpansOf<Self, D>) -> WritePlaces {
-        WritePlaces { d: d.into(), second: Some(x.into()), amax: Some(amax.into()) }
-    }
-    fn slices<'x>((d, x, amax): SlicesOf<'x, Self, D>) -> WriteSlices<'x, D> {
-        WriteSlices { d, second: Some(bytes(x)), amax: Some(amax) }
+    /// `x`, and the sum of B over its rows: an element for each column of D. As [`bgrad_a`](Self::bgrad_a): in the same call
+    /// if B lies by rows, otherwise by a second product.
+    pub fn bgrad_b() -> Self {
+        plain(Function::None, SecondOutput::GradientOfB)
     }
 }

@@ -1,13 +1,13 @@
 //! The product on the CPU: the host engine's job, built from the op and its operands.
 
 use super::Order;
-use super::epilogue::{Extra, Function, SecondOutput, WriteSlices};
+use super::beside::{Extra, WriteSlices};
+use super::epilogue::{Function, SecondOutput};
 use super::op::{Fused, Geometry};
 use super::operands::{ReadSlices, Reading};
-use super::spec::Layout;
+use super::sizes::Layout;
 use super::types::MatmulTypes;
 use crate::core::error::{Error, Result};
-use crate::libraries::flags::Transpose;
 use crate::numerics::Trans;
 use crate::numerics::matmul::{Activation, Grad, Job, Matrix, Scale};
 
@@ -15,13 +15,12 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     /// The host half.
     pub(super) fn run(&self, reads: ReadSlices<'_, T>, writes: WriteSlices<'_, T::D>) -> Result<()> {
         let Geometry { layouts: [a, b, c, d], aux, bias_stride } = *self.geometry()?;
-        let [trans_a, trans_b] = self.spec.trans.map(|trans| match trans {
-            Transpose::No => Trans::No,
-            Transpose::Yes => Trans::Yes,
-            Transpose::Conjugate => Trans::Conj,
-        });
-        fn matrix<X>(data: X, trans: Trans, layout: Layout) -> Matrix<X> {
+        let [conjugate_a, conjugate_b] = self.settings.conjugate;
+        fn matrix<X>(data: X, conjugate: bool, layout: Layout) -> Matrix<X> {
+            // A conjugate is the conjugated transpose of the transpose.
+            let layout = if conjugate { layout.transposed() } else { layout };
             let Layout { order, ld, stride, .. } = layout;
+            let trans = if conjugate { Trans::Conj } else { Trans::No };
             Matrix { data, trans, by_rows: order == Order::Row, ld, stride }
         }
         let mut scales = reads.scales.iter();
@@ -33,38 +32,34 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let ([there_a, there_b, there_d], [outer_a, outer_b]) = (self.scaled, self.outer);
         let (scale_a, scale_b) = (next(there_a, outer_a), next(there_b, outer_b));
         let scale_d = if let Scale::Tensor(scale) = next(there_d, false) { scale } else { 1.0 };
-        let mut factors = reads.factors.iter().filter_map(|factor| factor.first().copied());
-        let (alpha, beta) =
-            (factors.next().unwrap_or(self.spec.alpha_of::<T>()), factors.next().unwrap_or(self.spec.beta));
+        let [alpha, beta] = reads.factors.map(|at| at.and_then(|at| at.first()).copied());
+        let (alpha, beta) = (alpha.unwrap_or(self.settings.alpha), beta.unwrap_or(self.settings.beta));
         let (mut mask_out, mut pre_out, mut grad) = (None, None, None);
         let misaligned = |_| Error::library("internal error: an operand is not aligned to its type");
         if let Some(bytes) = writes.second {
-            if self.writes_gaps(&aux) {
-                bytes.fill(0);
-            }
             match self.kind.second {
                 SecondOutput::Nothing => {}
                 SecondOutput::Mask => mask_out = Some(bytes),
                 SecondOutput::PreActivation => pre_out = Some(bytemuck::try_cast_slice_mut(bytes).map_err(misaligned)?),
-                SecondOutput::RowGradient | SecondOutput::GradientOfA | SecondOutput::GradientOfB => {
+                SecondOutput::BiasGradient | SecondOutput::GradientOfA | SecondOutput::GradientOfB => {
                     let which = match self.kind.second {
                         SecondOutput::GradientOfA => Grad::OfA,
                         SecondOutput::GradientOfB => Grad::OfB,
-                        _ => Grad::Rows,
+                        _ => Grad::OfBias,
                     };
                     grad = Some((which, bytemuck::try_cast_slice_mut(bytes).map_err(misaligned)?, bias_stride));
                 }
             }
         }
         T::run(Job {
-            m: self.spec.m,
-            n: self.spec.n,
-            k: self.spec.k,
-            batch: self.spec.batch,
-            a: matrix(reads.a, trans_a, a),
-            b: matrix(reads.b, trans_b, b),
-            c: reads.c.map(|data| matrix(data, Trans::No, c)),
-            d: matrix(writes.d, Trans::No, d),
+            m: self.sizes.m,
+            n: self.sizes.n,
+            k: self.sizes.k,
+            batch: self.sizes.batch,
+            a: matrix(reads.a, conjugate_a, a),
+            b: matrix(reads.b, conjugate_b, b),
+            c: reads.c.map(|data| matrix(data, false, c)),
+            d: matrix(writes.d, false, d),
             alpha,
             beta,
             scale_a,
@@ -78,6 +73,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
                 Function::GeluGradient => Activation::GeluGradient,
             },
             bias: reads.bias.map(|bias| (bias, bias_stride)),
+            across: self.kind.across,
             aux: (aux.ld, aux.stride),
             mask_in: reads.mask,
             pre_in: reads.pre,

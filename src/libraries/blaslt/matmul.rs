@@ -1,16 +1,23 @@
 //! The product, from the caller's side.
 
-use super::epilogue::{Epilogue, Extra, Kind, WritePlaces};
+use super::BlasLt;
+use super::beside::{Beside, Extra, Landing, WithD, WritePlaces};
+use super::epilogue::{Epilogue, Kind, SecondOutput};
+use super::kept::Of;
 use super::op::Fused;
 use super::operands::{All, OperandKind, Operands, Optional, Two};
+use super::sizes::{Auxiliary, Sizes};
+use super::spec::Matmul;
 use super::types::{MatmulElement, MatmulTypes};
-use super::{BlasLt, Matmul};
-use crate::core::buffer::{DeviceBuffer, In, Readable};
+use crate::core::buffer::In;
 use crate::core::element::Element;
-use crate::core::error::Result;
+use crate::core::error::{Error, Rejected, Result};
 use crate::core::op::Bufs;
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
+use crate::device::tensor::{Layout, Part, ReadableTensor, Tensor, TensorRef, WritableTensor};
+use crate::libraries::flags::Order;
+use crate::libraries::operands::Vector;
 use smallvec::SmallVec;
 
 pub(super) type ScalarOf<A, B, D, C> = <<A as MatmulElement<B, D, C>>::Types as MatmulTypes>::Scalar;
@@ -21,141 +28,229 @@ pub(super) type BiasOf<A, B, D, C> = <<A as MatmulElement<B, D, C>>::Types as Ma
 pub(super) type AuxOf<A, B, D, C> = <<A as MatmulElement<B, D, C>>::Types as MatmulTypes>::Aux;
 
 impl BlasLt {
-    /// `D = alpha * op(A) * op(B) + beta * D` (`cublasLtMatmul`); see [`Matmul`].
+    /// `D = alpha * A * B + beta * D` for the matrices of the last two axes (`cublasLtMatmul`); see [`Matmul`]. The axes before
+    /// are a batch: those of A and B are broadcast to those of D. Nothing is copied.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when a leading dimension or a distance is too small or a
-    /// matrix does not lie inside its buffer; [`Error::Unsupported`](crate::Error::Unsupported) with the library's
-    /// reason for what it does not multiply; a stale or foreign buffer. `d` comes back.
+    /// [`Error::InvalidArgument`] when the shapes do not agree; when neither the rows nor the columns of an operand are
+    /// contiguous, or its batch is not at even distances: [`Device::contiguous`](crate::Device::contiguous) makes a copy that
+    /// is; [`Error::Unsupported`] with the library's reason for what it does not multiply; a stale or foreign buffer. `d` comes
+    /// back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, F8E4M3, Matmul, Transpose, bf16};
+    /// use windlass::{Device, F8E4M3, Matmul, bf16};
     /// let device = Device::host()?;
-    /// let a = device.upload([1.0, 2.0, 3.0, 4.0].map(F8E4M3::from_f32))?.into_output(); // columns (1, 2) and (3, 4)
-    /// let d = device.uninit::<bf16>(4)?;
-    /// let spec = Matmul::new(2, 2, 2).trans_a(Transpose::Yes).alpha(0.5);
-    /// let d = device.blas_lt().matmul(spec, &a, &a, d)?.await_result()?; // A^T * A / 2
-    /// assert_eq!(device.download(&d)?.await_result()?, [2.5, 5.5, 5.5, 12.5].map(bf16::from_f32));
+    /// let a = device.tensor([2, 2], [1.0, 2.0, 3.0, 4.0].map(F8E4M3::from_f32))?;
+    /// let d = device.uninit::<bf16>([2, 2])?;
+    /// let d = device.blas_lt().matmul(Matmul::new().alpha(0.5), &a, a.transpose(), d)?; // A * A^T / 2
+    /// assert_eq!(device.show(&d)?.to_string(), "[[ 2.5  5.5]\n [ 5.5 12.5]]");
     /// # Ok(()) }
     /// ```
-    pub fn matmul<'a, A, B, D>(
+    pub fn matmul<'s, 'a, 'b, A, B, D>(
         &self,
-        spec: Matmul<ScalarOf<A, B, D, super::Auto>>,
-        a: impl Readable<'a, A>,
-        b: impl Readable<'a, B>,
-        d: DeviceBuffer<D>,
-    ) -> Submitted<DeviceBuffer<D>>
+        spec: Matmul<'s, ScalarOf<A, B, D, super::Auto>>,
+        a: impl ReadableTensor<'a, A>,
+        b: impl ReadableTensor<'b, B>,
+        d: impl WritableTensor<D>,
+    ) -> Submitted<Tensor<D>>
     where
         A: MatmulElement<B, D>,
         B: Element,
         D: Element,
     {
-        let op = Fused::<A::Types, Two, ()>::new(spec, Kind::default(), [false; 3], [false; 2]);
-        self.device.dispatch(op, (a.into(), b.into()), (d,))
+        self.multiply::<A::Types>(&spec, &a.into(), &b.into(), d.into())
     }
 
-    /// `D = scale_d * epilogue(alpha * scale_a * scale_b * op(A) * op(B) + beta * C)` (`cublasLtMatmul`); see
-    /// [`Operands`] for what is read, and [`Epilogue`] for the epilogue and its additional outputs.
+    fn multiply<T: MatmulTypes>(
+        &self,
+        spec: &Matmul<'_, T::Scalar>,
+        a: &TensorRef<'_, T::A>,
+        b: &TensorRef<'_, T::B>,
+        d: Part<T::D>,
+    ) -> Submitted<Tensor<T::D>> {
+        let made = (|| {
+            let ((a, of_a), (b, of_b)) = (a.operand()?, b.operand()?);
+            let sizes = Sizes::of_views([&of_a, &of_b], None, d.layout(), Order::Row)?;
+            let (settings, [alpha, beta]) = spec.settings::<T>()?;
+            let fresh = beta.is_none() && settings.beta == T::Scalar::default();
+            Ok((Fused::<T, Two, ()>::new(sizes, settings, Kind::default(), fresh), (a, b, alpha, beta)))
+        })();
+        d.submit(("matmul", "blaslt"), made, |(op, reads), d| self.device.dispatch(op, reads, (d,)))
+    }
+
+    /// `D = scale_d * epilogue(alpha * scale_a * scale_b * A * B + beta * C)` (`cublasLtMatmul`); see [`Operands`] for what is
+    /// read, and [`Epilogue`] for the epilogue and its additional outputs.
     ///
     /// # Errors
-    /// As [`matmul`](Self::matmul), and when a bias, an auxiliary matrix or a scale has a wrong length. All buffers
-    /// that were moved in come back.
+    /// As [`matmul`](Self::matmul), and when a bias, what was kept or a scale has another shape. `d` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::blaslt::{Epilogue, Operands};
     /// use windlass::{Device, Matmul};
     /// let device = Device::host()?;
-    /// let w = device.upload([1.0f32, -1.0])?.into_output(); // 2 x 1
-    /// let x = device.upload([3.0f32, 5.0])?.into_output(); // 1 x 2
-    /// let bias = device.upload([0.5f32, 4.0])?.into_output();
-    /// let spec = Matmul::new(2, 2, 1);
-    /// let epilogue = Epilogue::relu_aux_bias(device.zeros(spec.mask_len()?)?, &bias);
-    /// let pending = device.blas_lt().matmul_with(spec, Operands::new(&w, &x), epilogue, device.zeros(4)?)?;
-    /// let (h, mask) = pending.await_result()?; // h = max(w * x + bias, 0)
-    /// assert_eq!(device.download(&h)?.await_result()?, [3.5, 1.0, 5.5, 0.0]);
-    /// let mask = device.download(&mask)?.await_result()?;
-    /// assert_eq!([mask[0] & 3, mask[16] & 3], [0b11, 0b01]); // columns 128 bits apart
+    /// let lt = device.blas_lt();
+    /// let x = device.tensor([2, 1], [3.0f32, 5.0])?; // two points of one number
+    /// let w = device.tensor([2, 1], [1.0f32, -1.0])?; // two outputs of each
+    /// let bias = device.tensor([2], [0.5f32, 4.0])?;
+    /// // y = max(x * w^T + bias, 0)
+    /// let (operands, epilogue) = (Operands::new(&x, w.transpose()), Epilogue::relu_aux_bias(&bias));
+    /// let pending = lt.matmul_with(Matmul::new(), operands, epilogue, device.uninit([2, 2])?)?;
+    /// let (y, mask) = pending.into_output();
+    /// assert_eq!(device.show(&y)?.to_string(), "[[3.5 1. ]\n [5.5 0. ]]");
+    /// // Back through the activation, and the gradient of the bias.
+    /// let (gradient, one) = (device.full([2, 1], 1.0f32)?, device.full([1, 2], 1.0f32)?);
+    /// let (operands, epilogue) = (Operands::new(&gradient, &one), Epilogue::drelu_bgrad(&mask));
+    /// let pending = lt.matmul_with(Matmul::new(), operands, epilogue, device.uninit([2, 2])?)?;
+    /// let (_, of_bias) = pending.into_output();
+    /// assert_eq!(device.to_vec(&of_bias)?, [2.0, 1.0]);
     /// # Ok(()) }
     /// ```
-    pub fn matmul_with<'a, A, B, D, C, S, W>(
+    pub fn matmul_with<'s, 'a, A, B, D, C, W>(
         &self,
-        spec: Matmul<ScalarOf<A, B, D, <C as OperandKind>::Kind>>,
-        operands: Operands<'a, A, B, C, S>,
+        spec: Matmul<'s, ScalarOf<A, B, D, <C as OperandKind>::Kind>>,
+        operands: Operands<'a, A, B, C>,
         epilogue: EpilogueOf<'a, A, B, D, <C as OperandKind>::Kind, W>,
-        d: DeviceBuffer<D>,
-    ) -> Submitted<W::Output>
+        d: impl WritableTensor<D>,
+    ) -> WithD<W, D>
     where
         A: MatmulElement<B, D, <C as OperandKind>::Kind>,
         B: Element,
         D: Element,
         C: OperandKind + Optional<'a, COf<A, B, D, <C as OperandKind>::Kind>>,
-        S: Optional<'a, ScalarOf<A, B, D, <C as OperandKind>::Kind>>,
         W: Extra<D>,
     {
-        let (call, bufs) = Call::<'a, <A as MatmulElement<B, D, <C as OperandKind>::Kind>>::Types, W>::new(
-            spec, operands, epilogue, d,
-        );
-        call.dispatch(&self.device, bufs)
+        let d = d.into();
+        let c = operands.c.given();
+        match Call::<TypesOf<A, B, D, C>, W>::new(&spec, &operands, c, &epilogue, d.layout()) {
+            Ok(call) => call.submit(&self.device, d),
+            Err(error) => Err(refused(error, d)),
+        }
     }
+}
+
+pub(super) type TypesOf<A, B, D, C> = <A as MatmulElement<B, D, <C as OperandKind>::Kind>>::Types;
+
+/// The error of a call, and D.
+pub(super) fn refused<D: Element>(error: Error, d: Part<D>) -> Rejected<(Tensor<D>,)> {
+    Rejected::new(error.in_op("matmul", "blaslt"), (d.into_tensor(),))
 }
 
 /// A product with its operands, ready to be dispatched.
-pub(super) struct Call<'a, T: MatmulTypes, W> {
+pub(super) struct Call<'x, T: MatmulTypes, W> {
     op: Fused<T, All, W>,
-    a: In<'a, T::A>,
-    b: In<'a, T::B>,
-    c: Option<In<'a, T::C>>,
-    bias: Option<In<'a, T::Bias>>,
-    mask: Option<In<'a, u8>>,
-    pre: Option<In<'a, T::Aux>>,
-    scales: SmallVec<[In<'a, f32>; 3]>,
-    factors: SmallVec<[In<'a, T::Scalar>; 2]>,
+    a: In<'x, T::A>,
+    b: In<'x, T::B>,
+    c: Option<In<'x, T::C>>,
+    bias: Option<In<'x, T::Bias>>,
+    mask: Option<In<'x, u8>>,
+    pre: Option<In<'x, T::Aux>>,
+    scales: SmallVec<[In<'x, f32>; 3]>,
+    factors: [Option<In<'x, T::Scalar>>; 2],
+    beside: Beside,
 }
 
-impl<'a, T: MatmulTypes, W: Extra<T::D>> Call<'a, T, W> {
-    pub(super) fn new<C, S>(
-        spec: Matmul<T::Scalar>,
-        operands: Operands<'a, T::A, T::B, C, S>,
-        epilogue: Epilogue<'a, T::Bias, T::Aux, W>,
-        d: DeviceBuffer<T::D>,
-    ) -> (Self, Bufs<W::Output>)
-    where
-        C: Optional<'a, T::C>,
-        S: Optional<'a, T::Scalar>,
-    {
-        let Operands { a, b, c, factors, scales, outer } = operands;
-        let Epilogue { kind, bias, mask, pre, second } = epilogue;
-        let c = c.given();
-        let factors: SmallVec<[_; 2]> = factors.into_iter().filter_map(Optional::given).collect();
-        let op = Fused::new(spec, kind, scales.map(|s| s.is_some()), outer);
-        let op = op.reading(c.is_some(), !factors.is_empty());
-        let scales = scales.into_iter().flatten().collect();
-        (Call { op, a, b, c, bias, mask, pre, scales, factors }, second.bufs(d))
+/// The scales of a matrix: of each of its lines, or one of all.
+fn scale<'x>(name: &'static str, scale: &'x TensorRef<'_, f32>, outer: bool) -> Result<In<'x, f32>> {
+    if outer {
+        Vector::from_layout(name, scale.layout())?.neighbours(name)?;
+    } else if scale.len() != 1 {
+        return Err(Error::invalid(name, format!("{} elements, but the product takes 1", scale.len())));
+    }
+    Ok(scale.operand()?.0)
+}
+
+/// What the call makes beside a D of these sizes.
+fn beside(kind: Kind, sizes: &Sizes, gradient: Option<usize>, d: &Layout) -> Result<Beside> {
+    let shape = match (gradient, d.shape()) {
+        (Some(len), [batch @ .., _, _]) => [batch, &[len]].concat(),
+        _ => vec![0],
+    };
+    let sums = Layout::row_major(shape)?;
+    let len = match kind.second {
+        SecondOutput::Nothing => 0,
+        SecondOutput::Mask => sizes.aux(Auxiliary::Mask)?.len / 8,
+        SecondOutput::PreActivation => sizes.aux(Auxiliary::PreActivation)?.len,
+        SecondOutput::BiasGradient | SecondOutput::GradientOfA | SecondOutput::GradientOfB => sums.len(),
+    };
+    Ok(Beside { len, of: Of::product(sizes), sums })
+}
+
+impl<'x, T: MatmulTypes, W: Extra<T::D>> Call<'x, T, W> {
+    pub(super) fn new<C>(
+        spec: &'x Matmul<'_, T::Scalar>,
+        operands: &'x Operands<'_, T::A, T::B, C>,
+        c: Option<&'x TensorRef<'_, T::C>>,
+        epilogue: &'x Epilogue<'_, T::Bias, T::Aux, W>,
+        d: &Layout,
+    ) -> Result<Self> {
+        let Operands { a, b, scales, outer, .. } = operands;
+        let Epilogue { mut kind, per_row, ref bias, mask, pre, .. } = *epilogue;
+        let ((a, of_a), (b, of_b)) = (a.operand()?, b.operand()?);
+        let c = c.map(TensorRef::operand).transpose()?;
+        let of_c = c.as_ref().map(|(_, of_c)| of_c);
+        let mut sizes = Sizes::of_views([&of_a, &of_b], of_c, d, epilogue.wanted())?;
+        kind.across =
+            (kind.bias || kind.second == SecondOutput::BiasGradient) && per_row == (sizes.order_d() == Order::Row);
+        let len = if per_row { sizes.m } else { sizes.n };
+        let bias = bias.as_ref().map(TensorRef::operand).transpose()?;
+        if let Some((_, of_bias)) = &bias {
+            sizes.bias_stride = Sizes::vectors("bias", of_bias, d, len)?;
+        }
+        let mask = mask.map(|mask| mask.operand("mask", &sizes)).transpose()?;
+        let pre = pre.map(|pre| pre.operand("preactivation", &sizes)).transpose()?;
+        let (settings, factors) = spec.settings::<T>()?;
+        let [_, beta] = &factors;
+        let fresh = c.is_some() || (beta.is_none() && settings.beta == T::Scalar::default());
+        let op = Fused::new(sizes, settings, kind, fresh).scaled(scales.each_ref().map(Option::is_some), *outer);
+        let beside = beside(kind, &sizes, op.gradient_len(), d)?;
+        let mut given = SmallVec::new();
+        let [outer_a, outer_b] = *outer;
+        for ((name, outer), at) in
+            [("scale_a", outer_a), ("scale_b", outer_b), ("scale_d", false)].into_iter().zip(scales)
+        {
+            if let Some(at) = at {
+                given.push(scale(name, at, outer)?);
+            }
+        }
+        let (c, bias) = (c.map(|(c, _)| c), bias.map(|(bias, _)| bias));
+        Ok(Call { op, a, b, c, bias, mask, pre, scales: given, factors, beside })
     }
 
-    pub(super) fn dispatch(&self, device: &Device, bufs: Bufs<W::Output>) -> Submitted<W::Output> {
-        let Call { op, a, b, c, bias, mask, pre, scales, factors } = self;
-        device.dispatch(op.clone(), (*a, *b, *c, *bias, *mask, *pre, scales, factors), bufs)
+    fn submit(self, device: &Device, d: Part<T::D>) -> WithD<W, T::D> {
+        let (d, _, whole) = d.operand();
+        match W::make(d, device, self.beside.len) {
+            Ok(buffers) => W::submitted(self.dispatch(device, buffers), Landing { whole, beside: self.beside }),
+            Err(Rejected { error, back }) => {
+                let error = error.in_op("matmul", "blaslt");
+                Err(Rejected { error, back: back.map(|d| (whole.tensor(d),)) })
+            }
+        }
+    }
+
+    /// Dispatches it into these buffers.
+    pub(super) fn dispatch(&self, device: &Device, buffers: Bufs<W::Buffers>) -> Submitted<W::Buffers> {
+        let Call { op, a, b, c, bias, mask, pre, scales, factors: [alpha, beta], .. } = self;
+        device.dispatch(op.clone(), (*a, *b, *c, *bias, *mask, *pre, scales, *alpha, *beta), buffers)
+    }
+
+    /// Elements of the additional output of the epilogue.
+    pub(super) fn len_beside(&self) -> usize {
+        self.beside.len
     }
 
     /// Admits and checks the product as a dispatch would, and returns the places of its outputs.
-    pub(super) fn check(&self, device: &Device, bufs: &Bufs<W::Output>) -> Result<WritePlaces> {
-        let Call { op, a, b, c, bias, mask, pre, scales, factors } = self;
-        let ins = (*a, *b, *c, *bias, *mask, *pre, scales.as_slice(), factors.as_slice());
-        let (_, writes) = device.try_out(op, &ins, bufs)?;
+    pub(super) fn check(&self, device: &Device, buffers: &Bufs<W::Buffers>) -> Result<WritePlaces> {
+        let Call { op, a, b, c, bias, mask, pre, scales, factors: [alpha, beta], .. } = self;
+        let ins = (*a, *b, *c, *bias, *mask, *pre, scales.as_slice(), *alpha, *beta);
+        let (_, writes) = device.try_out(op, &ins, buffers)?;
         Ok(W::places(&writes))
     }
 
     /// The same product, to be enqueued in another way.
     #[cfg(feature = "cuda")]
-    pub(super) fn by(&self, selection: super::selection::Selection) -> Self {
-        Call {
-            op: Fused { selection, ..self.op.clone() },
-            scales: self.scales.clone(),
-            factors: self.factors.clone(),
-            ..*self
-        }
+    pub(super) fn select(&mut self, selection: super::selection::Selection) {
+        self.op.selection = selection;
     }
 }

@@ -1,20 +1,25 @@
 //! Matrix products with an epilogue: cuBLASLt on a GPU, crate `gemm` and our own loops on the CPU.
 //!
-//! `D = scale_d * epilogue(alpha * scale_a * scale_b * op(A) * op(B) + beta * C)`, in one pass over D.
+//! `D = scale_d * epilogue(alpha * scale_a * scale_b * A * B + beta * C)`, in one pass over D.
 //!
 //! # Conventions
-//! - A matrix is column-major unless its [`Order`] says otherwise: element `(i, j)` is at `i + j * ld`.
+//! - Operands are tensors: the last two axes are a matrix, those before a batch; the batches of A, B and C are broadcast to
+//!   that of D. Each matrix lies by rows or by columns, in any mixture, with any distance between its lines: a transposed view
+//!   is as good as any. Nothing is copied: what lies in neither order is refused with an error that names
+//!   [`contiguous`](Device::contiguous).
 //! - D is moved in and comes back; what is only read is borrowed. Without a separate [C](Operands::c), the previous
 //!   contents of D are C. Outputs never alias inputs.
 //! - `beta == 0` means that C is not read, `alpha == 0` (or `k == 0`) that A and B are not: a NaN in them does not
-//!   survive. The values of alpha and beta [from device memory](Operands::scalars_at) are not known before the product
-//!   runs; the library then decides what it reads.
+//!   survive. Where alpha or beta is a number on the device ([`Numbers`](crate::blas::Numbers)), it is not known before the
+//!   product runs; the library then decides what it reads.
 //! - Everything between the sums of products and D is computed in the type of `alpha` (f32 for narrower types) and
 //!   rounded once, to nearest, when D is stored; so are auxiliary outputs. (On a GPU some epilogues round halves twice:
 //!   see below.) Rounding to 8-bit floats and to integers saturates ([`F8E4M3::from_f32`](crate::F8E4M3::from_f32));
 //!   i32 sums wrap.
-//! - A bias has an element for each row of D, whatever D's order. For a row-major layer with a bias for each column,
-//!   multiply the transposes in the other order: a row-major matrix is the column-major one of its transpose.
+//! - A bias has an element for each column of D, or for each row ([`per_row`](Epilogue::per_row)). A GPU's library has a bias
+//!   along the lines of D: per column if D lies by rows, per row if it lies by columns; the other is done in steps.
+//! - What the epilogue writes in addition to D is made by the call: what a gradient needs ([`Kept`]), the gradient of a bias, the
+//!   largest magnitude.
 //! - A product that the GPU's library does not support as it is, is done in steps (see below). A product that it
 //!   supports in no form, such as 8-bit floats before compute capability 8.9, fails with
 //!   [`Error::Unsupported`](crate::Error::Unsupported) and the reason. It is never replaced by another product.
@@ -46,7 +51,7 @@
 //!
 //! # On a GPU
 //! The library is asked once for its algorithm for a product. The answer is cached, for up to 256 problems per device.
-//! The key is everything on which the answer depends: types, sizes, orders, leading dimensions, batch, epilogue,
+//! The key is everything on which the answer depends: types, sizes, orders, distances, batch, epilogue,
 //! scales, whether scalars are in device memory, the alignment of every pointer, the workspace. [`BlasLt::autotune`]
 //! measures the best candidates and remembers the fastest. The counters are in [`Device::stats`](crate::Device::stats).
 //!
@@ -66,26 +71,29 @@
 //!
 //! | factors | as |
 //! |---|---|
-//! | f8e4m3, f8e5m2 | A transposed and B not, column-major (with a row-major D the reverse); multiples of 16 bytes |
+//! | f8e4m3, f8e5m2 | A by rows and B by columns, whatever D is; multiples of 16 bytes |
 //! | i8 | the same, multiples of 4 bytes; into i32 without bias and ReLU |
-//! | f16, bf16, f32 | any, except a bias with a row-major D; C and D in one order; auxiliary or gradient: multiples of 16 bytes |
-//! | f64, c32, c64 | any without epilogue; C and D in one order; no conjugated row-major factor |
+//! | f16, bf16, f32 | any, with a bias along the lines of D; C and D in one order; auxiliary or gradient: multiples of 16 bytes |
+//! | f64, c32, c64 | any without epilogue; C and D in one order; a conjugated factor in the other order than D |
 //!
 //! # What a GPU's library leaves unchanged
 //! If D is a vector (`m` or `n` is 1) and the scalars are in device memory, cuBLASLt 13.1 leaves D unchanged when
 //! `alpha` is 0 and `beta` is 1: it adds neither the bias nor a separate C. In this case, pass the scalars by value.
 //!
-//! `matmul` is the caller's side. The data of an op is in `spec`, `operands` and `epilogue`; `types` has the table
-//! above as code; `op` has the checks; `host_half` computes on the CPU, `cuda_half` on a GPU; `autotune` measures on a
+//! `matmul` is the caller's side: it reads the layouts of tensors (`sizes`) and makes the plain data of an op. What is asked for is
+//! in `spec`, `operands` and `epilogue`, what comes back in `beside` and `kept`; `types` has the table above as code; `op` has the
+//! checks; `host_half` computes on the CPU, `cuda_half` on a GPU; `autotune` measures on a
 //! GPU; `register` registers the ops for worker programs. A new row of the table is a line in `types`; the arithmetic
 //! of the host engine is in `numerics::matmul`.
 
 mod autotune;
+mod beside;
 #[cfg(feature = "cuda")]
 mod cuda_half;
 mod epilogue;
 #[cfg(feature = "host")]
 mod host_half;
+mod kept;
 mod matmul;
 #[cfg(feature = "cuda")]
 pub(crate) mod native;
@@ -94,15 +102,18 @@ mod operands;
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 mod register;
 mod selection;
+mod sizes;
 mod spec;
 mod types;
 
 #[cfg(feature = "cuda")]
 use cuda_half::KERNELS;
 
-pub use crate::libraries::flags::Order;
+use crate::libraries::flags::Order;
 pub use autotune::{Candidate, Tuned, Tuning};
-pub use epilogue::{Amax, Epilogue, Extra};
+pub use beside::{Amax, Extra, Keeps, Sums, WithD};
+pub use epilogue::Epilogue;
+pub use kept::Kept;
 pub use matmul::EpilogueOf;
 pub use operands::{Absent, OperandKind, Operands, Optional};
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
@@ -140,6 +151,7 @@ impl BlasLt {
     }
 }
 
+/// Fronts of libraries: fused products.
 impl Device {
     /// Fused matrix products (cuBLASLt).
     pub fn blas_lt(&self) -> BlasLt {

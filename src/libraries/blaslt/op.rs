@@ -1,9 +1,11 @@
 //! The product as an op: its checks, its cost and its wire form. The computation is in `host_half.rs` and `cuda_half/`.
 
-use super::epilogue::{Extra, Function, Kind, Place, SecondOutput, WritePlaces};
+use super::beside::{Extra, Place, WritePlaces};
+use super::epilogue::{Function, Kind, SecondOutput};
 use super::operands::{ReadPlaces, Reading};
 use super::selection::Selection;
-use super::spec::{AuxLayout, Auxiliary, Layout, MATRICES, Matmul};
+use super::sizes::{AuxLayout, Auxiliary, Layout, MATRICES, Sizes};
+use super::spec::Settings;
 use super::types::MatmulTypes;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Result};
@@ -17,7 +19,8 @@ use std::sync::OnceLock;
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Fused<T: MatmulTypes, R, W> {
-    pub(super) spec: Matmul<T::Scalar>,
+    pub(super) sizes: Sizes,
+    pub(super) settings: Settings<T::Scalar>,
     pub(super) kind: Kind,
     /// Whether there are scales of A, B and D.
     pub(super) scaled: [bool; 3],
@@ -37,9 +40,10 @@ pub(super) struct Fused<T: MatmulTypes, R, W> {
 
 impl<T: MatmulTypes, R, W> Clone for Fused<T, R, W> {
     fn clone(&self) -> Self {
-        let Fused { spec, kind, scaled, outer, fresh, .. } = *self;
+        let Fused { sizes, settings, kind, scaled, outer, fresh, .. } = *self;
         Fused {
-            spec,
+            sizes,
+            settings,
             kind,
             scaled,
             outer,
@@ -63,13 +67,14 @@ pub(super) struct Geometry {
 }
 
 impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
-    pub(super) fn new(spec: Matmul<T::Scalar>, kind: Kind, scaled: [bool; 3], outer: [bool; 2]) -> Self {
+    pub(super) fn new(sizes: Sizes, settings: Settings<T::Scalar>, kind: Kind, fresh: bool) -> Self {
         let mut op = Fused {
-            spec,
+            sizes,
+            settings,
             kind,
-            scaled,
-            outer,
-            fresh: spec.beta == T::Scalar::default(),
+            scaled: [false; 3],
+            outer: [false; 2],
+            fresh,
             selection: Selection::default(),
             known: None,
             worked_out: OnceLock::new(),
@@ -79,15 +84,15 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         op
     }
 
-    /// Sets whether there is a separate C, and whether alpha and beta are on the device.
-    pub(super) fn reading(mut self, c: bool, factors: bool) -> Self {
-        self.fresh = c || (self.fresh && !factors);
-        self
+    /// With scales of A, B and D, and vectors of them.
+    pub(super) fn scaled(self, scaled: [bool; 3], outer: [bool; 2]) -> Self {
+        Fused { scaled, outer, ..self }
     }
 
     /// Whether C is read, as far as the host can tell.
     pub(super) fn adds_c(&self, reads: &ReadPlaces) -> bool {
-        !reads.factors.is_empty() || self.spec.beta != T::Scalar::default()
+        let [_, beta] = reads.factors;
+        beta.is_some() || self.settings.beta != T::Scalar::default()
     }
 
     pub(super) fn geometry(&self) -> Result<&Geometry> {
@@ -106,45 +111,42 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     }
 
     fn work_out(&self) -> Result<Geometry> {
+        let sizes = &self.sizes;
         let [a, b, c, d] = MATRICES;
-        let layouts = [self.spec.layout(a)?, self.spec.layout(b)?, self.spec.layout(c)?, self.spec.layout(d)?];
+        let layouts = [sizes.layout(a)?, sizes.layout(b)?, sizes.layout(c)?, sizes.layout(d)?];
         let aux = match (self.kind.function, self.kind.second) {
-            (Function::ReluGradient, _) | (_, SecondOutput::Mask) => self.spec.aux(Auxiliary::Mask)?,
-            (Function::GeluGradient, _) | (_, SecondOutput::PreActivation) => {
-                self.spec.aux(Auxiliary::PreActivation)?
-            }
+            (Function::ReluGradient, _) | (_, SecondOutput::Mask) => sizes.aux(Auxiliary::Mask)?,
+            (Function::GeluGradient, _) | (_, SecondOutput::PreActivation) => sizes.aux(Auxiliary::PreActivation)?,
             _ => AuxLayout::default(),
         };
-        let bias_stride = match self.spec.batch {
+        let bias_stride = match sizes.batch {
             0 | 1 => 0,
-            _ => self.spec.bias_stride.unwrap_or(self.gradient_len().unwrap_or(0)),
+            // Gradients lie one after the other.
+            _ => self.gradient_len().unwrap_or(sizes.bias_stride),
         };
         Ok(Geometry { layouts, aux, bias_stride })
     }
 
-    /// Whether an auxiliary matrix that is written has gaps between its columns.
-    pub(super) fn writes_gaps(&self, aux: &AuxLayout) -> bool {
-        let Matmul { m, n, batch, .. } = self.spec;
-        matches!(self.kind.second, SecondOutput::Mask | SecondOutput::PreActivation)
-            && m.checked_mul(n).and_then(|mn| mn.checked_mul(batch)) != Some(aux.len)
+    /// The number of elements of a bias.
+    pub(super) fn bias_len(&self) -> usize {
+        let (line, lines) = self.sizes.lines_of_d();
+        if self.kind.across { lines } else { line }
     }
 
     /// The number of elements of one gradient of a bias, if there is one.
     pub(super) fn gradient_len(&self) -> Option<usize> {
         match self.kind.second {
-            SecondOutput::RowGradient | SecondOutput::GradientOfA => Some(self.spec.m),
-            SecondOutput::GradientOfB => Some(self.spec.n),
+            SecondOutput::BiasGradient => Some(self.bias_len()),
+            SecondOutput::GradientOfA => Some(self.sizes.m),
+            SecondOutput::GradientOfB => Some(self.sizes.n),
             _ => None,
         }
     }
 
-    /// The number of elements that the vectors of all matrices of the batch span.
-    fn vectors(&self, len: usize, stride: usize) -> Result<usize> {
-        let overflow = || Error::invalid("stride_bias", format!("{} vectors {stride} apart overflow", self.spec.batch));
-        match self.spec.batch {
-            0 => Ok(0),
-            batch => stride.checked_mul(batch - 1).and_then(|n| n.checked_add(len)).ok_or_else(overflow),
-        }
+    /// The number of elements of the gradients of all matrices of the batch.
+    fn gradients_len(&self, len: usize) -> Result<usize> {
+        let overflow = || Error::invalid("grad", format!("{} gradients of {len} overflow", self.sizes.batch));
+        len.checked_mul(self.sizes.batch).ok_or_else(overflow)
     }
 
     /// Checks that a matrix lies inside its buffer.
@@ -156,7 +158,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     #[cold]
     fn does_not_fit(&self, name: &'static str, layout: &Layout, place: &Place) -> Error {
         let Layout { rows, columns, ld, len, .. } = *layout;
-        let batch = if self.spec.batch == 1 { String::new() } else { format!("{} x ", self.spec.batch) };
+        let batch = if self.sizes.batch == 1 { String::new() } else { format!("{} x ", self.sizes.batch) };
         let reason =
             format!("{} elements do not hold {batch}{rows} x {columns} with ld = {ld}, which spans {len}", place.len);
         Error::invalid(name, reason)
@@ -175,14 +177,14 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         if integers && !plain && !relu {
             return Err(Error::unsupported("products of 8-bit integers support a bias and ReLU, but no gradients"));
         }
-        if self.spec.tf32 && !matches!(<T::A as Element>::DTYPE, DType::F32 | DType::C32) {
+        if self.settings.tf32 && !matches!(<T::A as Element>::DTYPE, DType::F32 | DType::C32) {
             return Err(Error::invalid(
                 "tf32",
                 format!("only products of f32 and c32 can use it, not of {}", T::A::DTYPE),
             ));
         }
         let eight = fp8(<T::A as Element>::DTYPE);
-        if self.spec.fast_accumulation && !eight {
+        if self.settings.fast_accumulation && !eight {
             return Err(Error::invalid(
                 "fast_accumulation",
                 format!("only products of 8-bit floats can use it, not of {}", T::A::DTYPE),
@@ -205,14 +207,6 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         if reads.c.is_none() && self.adds_c(reads) && <T::C as Element>::DTYPE != <T::D as Element>::DTYPE {
             let (c, d) = (<T::C as Element>::DTYPE, <T::D as Element>::DTYPE);
             return Err(Error::invalid("c", format!("beta * c needs a matrix c of {c}, because d is of {d}")));
-        }
-        let [.., order_d] = self.spec.order;
-        let aux = matches!(self.kind.function, Function::ReluGradient | Function::GeluGradient)
-            || matches!(self.kind.second, SecondOutput::Mask | SecondOutput::PreActivation);
-        if aux && order_d == super::Order::Row {
-            return Err(Error::unsupported(
-                "auxiliary matrices are column-major, so d must be too: multiply the transposes in the other order",
-            ));
         }
         Ok(())
     }
@@ -239,15 +233,14 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Op for Fused<T, R, W> {
     const LIBRARY: &'static str = "blaslt";
     const OPERANDS: OperandNames = (R::NAMES, W::NAMES);
     type Reads = R::Elems;
-    type Output = W::Output;
+    type Output = W::Buffers;
     type Raw = ();
 
     fn check(&self, reads: &Spans<Self::Reads>, writes: &Spans<WritesOf<Self>>) -> Result<()> {
         let (reads, writes) = (R::places(reads), W::places(writes));
-        self.spec.check_sizes()?;
+        self.sizes.check()?;
         self.check_kind(&reads, &writes)?;
-        let Geometry { layouts: [a, b, c, d], aux, bias_stride } = self.geometry()?;
-        let bias_stride = *bias_stride;
+        let Geometry { layouts: [a, b, c, d], aux, .. } = self.geometry()?;
         self.fits("a", a, &reads.a)?;
         self.fits("b", b, &reads.b)?;
         if let Some(place) = &reads.c {
@@ -255,17 +248,13 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Op for Fused<T, R, W> {
         }
         self.fits("d", d, &writes.d)?;
         if let Some(bias) = &reads.bias {
-            at_least("bias", self.vectors(self.spec.m, bias_stride)?, bias)?;
+            at_least("bias", self.sizes.span_of_vectors(self.bias_len())?, bias)?;
         }
         if let (Some(len), Some(grad)) = (self.gradient_len(), &writes.second) {
-            if self.spec.batch > 1 && bias_stride < len {
-                let reason = format!("{bias_stride} is less than the {len} elements of a gradient: they would overlap");
-                return Err(Error::invalid("stride_bias", reason));
-            }
-            at_least("grad", self.vectors(len, bias_stride)?, grad)?;
+            exactly("grad", self.gradients_len(len)?, grad)?;
         }
         let aux_of = |name, bits: bool, place: &Option<Place>| match place {
-            Some(place) => at_least(name, if bits { aux.len / 8 } else { aux.len }, place),
+            Some(place) => exactly(name, if bits { aux.len / 8 } else { aux.len }, place),
             None => Ok(()),
         };
         aux_of("mask", true, &reads.mask)?;
@@ -276,40 +265,32 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Op for Fused<T, R, W> {
             _ => {}
         }
         let [outer_a, outer_b] = self.outer;
-        let vectors = [(outer_a, self.spec.m), (outer_b, self.spec.n), (false, 1)];
+        let vectors = [(outer_a, self.sizes.m), (outer_b, self.sizes.n), (false, 1)];
         let names =
             ["scale_a", "scale_b", "scale_d"].into_iter().zip(vectors).zip(self.scaled).filter(|(_, there)| *there);
         for (((name, (outer, len)), _), place) in names.zip(&reads.scales) {
             exactly(name, if outer { len } else { 1 }, place)?;
         }
         for (name, place) in ["alpha", "beta"].into_iter().zip(&reads.factors) {
-            exactly(name, 1, place)?;
+            place.as_ref().map_or(Ok(()), |place| exactly(name, 1, place))?;
         }
         writes.amax.as_ref().map_or(Ok(()), |amax| exactly("amax", 1, amax))
     }
 
-    /// Only if there are no gaps between the elements of the outputs: gaps keep their previous contents. Those of an
-    /// auxiliary matrix are filled with zeros, so it may be uninitialized.
-    fn overwrites(&self, writes: &Spans<WritesOf<Self>>) -> bool {
-        let places = W::places(writes);
-        let Ok(&Geometry { layouts: [.., d], aux, bias_stride }) = self.geometry() else { return false };
-        let Matmul { m, n, batch, .. } = self.spec;
+    /// D only if there are no gaps between its elements: they keep their previous contents. What is beside it always. (The gaps
+    /// of an auxiliary matrix, which nobody reads, may hold anything.)
+    fn overwrites_each(&self, writes: &Spans<WritesOf<Self>>, index: usize) -> bool {
+        if index > 0 {
+            return true;
+        }
+        let Ok(Geometry { layouts: [.., d], .. }) = self.geometry() else { return false };
+        let Sizes { m, n, batch, .. } = self.sizes;
         let elements = m.checked_mul(n).and_then(|mn| mn.checked_mul(batch));
-        let dense = elements == Some(d.len) && d.len == places.d.len;
-        let second = match (self.kind.second, &places.second) {
-            (SecondOutput::Mask, Some(mask)) => aux.len == mask.len * 8,
-            (SecondOutput::PreActivation, Some(pre)) => aux.len == pre.len,
-            (_, Some(grad)) => {
-                let len = self.gradient_len().unwrap_or(0);
-                (batch <= 1 || bias_stride == len) && Some(grad.len) == len.checked_mul(batch)
-            }
-            (_, None) => true,
-        };
-        self.fresh && dense && second
+        self.fresh && elements == Some(d.len) && d.len == W::places(writes).d.len
     }
 
     fn cost(&self) -> Cost {
-        let Matmul { m, n, k, batch, .. } = self.spec;
+        let Sizes { m, n, k, batch, .. } = self.sizes;
         let [m, n, k, batch] = [m, n, k, batch].map(|x| x as u64);
         let part = |x: u64, y: u64, size: usize| x.saturating_mul(y).saturating_mul(size as u64);
         let bytes = part(m, k, size_of::<T::A>()).saturating_add(part(k, n, size_of::<T::B>())).saturating_add(part(

@@ -1,10 +1,9 @@
 //! Registers the products that a worker executable can run: one line per family of types.
 
-use super::epilogue::{Amax, Extra};
+use super::beside::{Amax, Extra, Keeps, Sums};
 use super::op::Fused;
 use super::operands::{All, Two};
 use super::types::MatmulTypes;
-use crate::core::buffer::DeviceBuffer;
 use crate::core::fp8::{F8E4M3, F8E5M2};
 use crate::engines::worker::Registry;
 use half::{bf16, f16};
@@ -19,18 +18,18 @@ fn plain<T: MatmulTypes>(registry: &mut Registry) {
 /// The same, and with the additional outputs of epilogues.
 fn real<T: MatmulTypes>(registry: &mut Registry) {
     plain::<T>(registry);
-    second::<T, DeviceBuffer<u8>>(registry);
-    second::<T, DeviceBuffer<T::Aux>>(registry);
-    second::<T, DeviceBuffer<T::Bias>>(registry);
+    second::<T, Keeps<u8>>(registry);
+    second::<T, Keeps<T::Aux>>(registry);
+    second::<T, Sums<T::Bias>>(registry);
 }
 
 /// The same, and with the largest magnitude of D.
 fn eight<T: MatmulTypes>(registry: &mut Registry) {
     real::<T>(registry);
     second::<T, Amax<()>>(registry);
-    second::<T, Amax<DeviceBuffer<u8>>>(registry);
-    second::<T, Amax<DeviceBuffer<T::Aux>>>(registry);
-    second::<T, Amax<DeviceBuffer<T::Bias>>>(registry);
+    second::<T, Amax<Keeps<u8>>>(registry);
+    second::<T, Amax<Keeps<T::Aux>>>(registry);
+    second::<T, Amax<Sums<T::Bias>>>(registry);
 }
 
 fn second<T: MatmulTypes, W: Extra<T::D>>(registry: &mut Registry) {

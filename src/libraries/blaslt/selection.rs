@@ -1,6 +1,6 @@
 //! How a product is enqueued, as plain data, which is sent to a worker with the product.
 
-use super::epilogue::WritePlaces;
+use super::beside::WritePlaces;
 use serde::{Deserialize, Serialize};
 
 /// The form in which a product is passed to the library.

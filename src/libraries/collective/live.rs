@@ -60,7 +60,7 @@ impl Live {
 
     fn of(devices: &[Device], lead: &Device, link: Link) -> Result<Self> {
         let generations = devices.iter().map(Device::generation).collect();
-        Ok(Live { generations, turn: lead.uninit(1)?, link })
+        Ok(Live { generations, turn: lead.unwritten(1)?, link })
     }
 }
 

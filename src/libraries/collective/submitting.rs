@@ -1,7 +1,7 @@
 //! No submission inside another.
 //!
 //! While a collective is submitted or a communicator is made, locks give it its place in the order of all; and the hooks of the
-//! devices ([`Trace`](crate::Trace)) are called meanwhile, on the same thread. A hook that wanted one of these locks would wait
+//! devices ([`Trace`](crate::trace::Trace)) are called meanwhile, on the same thread. A hook that wanted one of these locks would wait
 //! for its own thread.
 
 use crate::core::error::{Error, Result};

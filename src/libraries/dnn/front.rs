@@ -22,6 +22,7 @@ impl Dnn {
     }
 }
 
+/// Fronts of libraries: neural networks.
 impl Device {
     /// Operations of neural networks.
     pub fn dnn(&self) -> Dnn {

@@ -9,6 +9,7 @@ use crate::device::tensor::{AnyTensor, AnyTensorRef, Layout};
 use crate::libraries::expressions::op::Map;
 use crate::libraries::tensor_routine::TensorRoutine;
 
+/// Formulas of tensors whose types are known when the program runs.
 impl Device {
     /// Computes the outputs of an expression as new row-major tensors: as [`map`](Self::map), but what the closure would have
     /// recorded is plain data. Does not wait.

@@ -52,7 +52,7 @@ impl<T: Drawn + Element> Counter<T> {
     /// # Errors
     /// As [`Device::zeros`](crate::Device::zeros).
     pub fn new(device: &Device, stream: &Stream) -> Result<Self> {
-        Ok(Self::of_buffer(stream, device.zeros(1)?)?)
+        Ok(Self::of_buffer(stream, device.zeroed(1)?)?)
     }
 
     /// A place that is in this buffer of one element: an operand of a recording, for example. It is even: an odd one counts as the

@@ -123,6 +123,7 @@ pub(in crate::libraries) fn make_one<T: Element>(
     made::<Symbol<T>>(device, recorded, reads, extents)
 }
 
+/// Formulas.
 impl Device {
     /// Computes new row-major tensors, element by element: the closure runs once, on symbols of the inputs' types, and
     /// what it does with them becomes one kernel. The inputs are broadcast to each other, and may have any strides.
@@ -164,7 +165,7 @@ impl Device {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::best()?;
-    /// let (x, y) = (device.tensor([2], [1.0f32, 2.0])?, device.zeros_tensor::<f32>([2, 2])?);
+    /// let (x, y) = (device.tensor([2], [1.0f32, 2.0])?, device.zeros::<f32>([2, 2])?);
     /// let column = y.part(|all| all.index(1, 0))?;
     /// let y = device.map_into(&x, column, |x| x.sqrt() + 0.5)?.await_result()?;
     /// assert_eq!(device.item(y.slice((0, 0))?)?, 1.5);
@@ -196,7 +197,7 @@ impl Device {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::best()?;
-    /// let (w, v) = (device.full([2], 1.0f32)?, device.zeros_tensor::<f32>([2])?);
+    /// let (w, v) = (device.full([2], 1.0f32)?, device.zeros::<f32>([2])?);
     /// let g = device.tensor([2], [0.5f32, -1.0])?;
     /// let rate = 0.5f32; // another rate is no other kernel
     /// let (w, v) = device
@@ -298,7 +299,7 @@ impl Device {
     /// use windlass::expressions::{Formula, Symbol};
     /// let device = windlass::Device::best()?;
     /// let formula = Formula::new(|x: Symbol<f32>| 1.0 / (1.0 + (-x).exp()))?;
-    /// let x = device.zeros_tensor::<f32>([100])?;
+    /// let x = device.zeros::<f32>([100])?;
     /// device.prepare(&formula, &x)?.await_result()?;
     /// # Ok(()) }
     /// ```

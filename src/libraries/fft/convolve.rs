@@ -277,7 +277,7 @@ impl Fft {
     /// use windlass::fft::Convolve;
     /// let device = windlass::Device::host()?;
     /// let (x, h) = (device.tensor([2, 3], [1.0f64, 2.0, 3.0, 0.0, 0.0, 0.0])?, device.buffer([1.0f64, 1.0])?);
-    /// let y = device.fft().convolve(&Convolve::new(), &x, &h, device.uninit_tensor([2, 4])?)?.await_result()?;
+    /// let y = device.fft().convolve(&Convolve::new(), &x, &h, device.uninit([2, 4])?)?.await_result()?;
     /// let want = device.tensor([2, 4], [1.0, 3.0, 5.0, 3.0, 0.0, 0.0, 0.0, 0.0])?;
     /// assert!(device.allclose(&y, &want, 0.0, 1e-14)?);
     /// # Ok(()) }

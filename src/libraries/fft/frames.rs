@@ -396,7 +396,7 @@ impl Fft {
     /// let spec = Stft::new(16);
     /// let weights = device.buffer(window(Window::Hann, 16)?)?;
     /// let x = device.buffer((0..100).map(|j| f64::from(j % 7)).collect::<Vec<_>>())?;
-    /// let y = device.uninit_tensor([spec.frames(100)?, spec.bins()])?;
+    /// let y = device.uninit([spec.frames(100)?, spec.bins()])?;
     /// let spectra = device.fft().stft(&spec, &x, &weights, y)?;
     /// let back = device.fft().istft(&spec, &spectra, &weights, device.uninit(100)?)?.await_result()?;
     /// assert!((device.to_vec(&back)?[50] - 1.0).abs() < 1e-14);

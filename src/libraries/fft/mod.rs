@@ -100,6 +100,7 @@ impl Fft {
     }
 }
 
+/// Fronts of libraries: transforms.
 impl Device {
     /// Fourier transforms (cuFFT).
     pub fn fft(&self) -> Fft {

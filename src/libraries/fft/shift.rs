@@ -149,7 +149,7 @@ impl Fft {
         let (x, layout) = x.operand()?;
         let axes = check_packed("x", &layout).and_then(|()| places(axes, "x", layout.shape()));
         let axes = axes.map_err(|error| error.in_op("fftshift", "fft"))?;
-        let (y, _, whole) = Part::from(self.device.uninit_tensor(layout.shape())?).operand();
+        let (y, _, whole) = Part::from(self.device.uninit(layout.shape())?).operand();
         let shift = Shift { shape: layout.shape().into(), axes: axes.into(), inverse, _type: PhantomData };
         Ok(whole.submitted(self.device.dispatch(shift, (x,), (y,)))?)
     }

@@ -19,7 +19,7 @@ impl Fft {
     /// row-major tensor (SciPy's `fft`, `fft2`, `fftn`). The input may have any strides but negative ones.
     ///
     /// # Errors
-    /// As [`c2c`](Self::c2c) and [`Device::uninit_tensor`](crate::Device::uninit_tensor).
+    /// As [`c2c`](Self::c2c) and [`Device::uninit`](crate::Device::uninit).
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

@@ -59,7 +59,7 @@ pub enum Kind {
 /// let device = Device::host()?;
 /// let x = device.tensor([3, 4], vec![Complex::new(1.0f64, 0.0); 12])?; // three lines of four
 /// let spec = FftSpec::new().axes([-1]).norm(Normalization::Ortho);
-/// let y = device.fft().c2c(&spec, &x, device.uninit_tensor([3, 4])?)?.await_result()?;
+/// let y = device.fft().c2c(&spec, &x, device.uninit([3, 4])?)?.await_result()?;
 /// assert_eq!(device.item(y.slice((2, 0))?)?.re, 2.0); // 4 / sqrt(4)
 /// # Ok(()) }
 /// ```
@@ -117,7 +117,7 @@ impl FftSpec {
     /// let device = Device::host()?;
     /// let x = device.tensor([2, 3], [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
     /// let spec = FftSpec::new().axes([1]).n([8]); // padded to lines of eight
-    /// let y = device.fft().r2c(&spec, &x, device.uninit_tensor([2, 5])?)?.await_result()?;
+    /// let y = device.fft().r2c(&spec, &x, device.uninit([2, 5])?)?.await_result()?;
     /// assert_eq!(device.item(y.slice((1, 0))?)?.re, 15.0);
     /// # Ok(()) }
     /// ```

@@ -69,7 +69,7 @@ impl Fft {
         if per_y == 2 {
             extents.push(2);
         }
-        let y = self.device.uninit_tensor(extents)?;
+        let y = self.device.uninit(extents)?;
         Ok(self.transform::<F, X, Y>(spec, x, y.into())?)
     }
 
@@ -109,7 +109,7 @@ impl Fft {
     /// use windlass::{Complex, Device, FftSpec};
     /// let device = Device::host()?;
     /// let x = device.tensor([2, 4], vec![Complex::new(1.0f64, 0.0); 8])?; // two arrays of four
-    /// let y = device.fft().c2c(&FftSpec::new().axes([-1]), &x, device.uninit_tensor([2, 4])?)?.await_result()?;
+    /// let y = device.fft().c2c(&FftSpec::new().axes([-1]), &x, device.uninit([2, 4])?)?.await_result()?;
     /// assert_eq!(device.to_vec(&y)?.iter().map(|y| y.re).collect::<Vec<_>>(), [4.0, 0.0, 0.0, 0.0, 4.0, 0.0, 0.0, 0.0]);
     /// # Ok(()) }
     /// ```
@@ -222,7 +222,7 @@ impl Fft {
     /// use windlass::{Complex, Device, FftSpec};
     /// let device = Device::host()?;
     /// let x = device.full([2, 3], Complex::new(4.0f32, 0.0))?;
-    /// let (x, y) = device.fft().c2r_destroying(&FftSpec::new(), x, device.uninit_tensor([2, 4])?)?.await_result()?;
+    /// let (x, y) = device.fft().c2r_destroying(&FftSpec::new(), x, device.uninit([2, 4])?)?.await_result()?;
     /// assert_eq!((x.len(), device.to_vec(&y)?[0]), (6, 4.0));
     /// # Ok(()) }
     /// ```

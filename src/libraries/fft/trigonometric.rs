@@ -289,7 +289,7 @@ impl Fft {
     /// let device = windlass::Device::host()?;
     /// let x = device.full([3, 4], 1.0f64)?;
     /// let spec = RealTransform::new(Trig::Dct2).axes([-1]);
-    /// let y = device.fft().real_transform(&spec, &x, device.uninit_tensor([3, 4])?)?.await_result()?;
+    /// let y = device.fft().real_transform(&spec, &x, device.uninit([3, 4])?)?.await_result()?;
     /// assert_eq!(device.item(y.slice((2, 0))?)?, 8.0);
     /// # Ok(()) }
     /// ```
@@ -347,7 +347,7 @@ impl Fft {
     }
 
     fn waves_new<R: FftReal>(&self, spec: &RealTransform, x: &TensorRef<'_, R>) -> Pending<R> {
-        Ok(self.waves(spec, x, self.device.uninit_tensor(x.shape())?.into())?)
+        Ok(self.waves(spec, x, self.device.uninit(x.shape())?.into())?)
     }
 
     fn waves<R: FftReal>(&self, spec: &RealTransform, x: &TensorRef<'_, R>, y: Part<R>) -> Submitted<Tensor<R>> {

@@ -43,6 +43,7 @@ fn join<T: Element>(device: &Device, parts: &[TensorRef<'_, T>], axis: isize) ->
     compose(device, Layout::row_major(extents)?, None, pieces, reads)
 }
 
+/// Tensors joined.
 impl Device {
     /// The tensors one after the other along an axis, as one new tensor: NumPy's `concatenate`.
     ///

@@ -38,7 +38,7 @@ fn compose<T: Element>(
     pieces: Vec<Piece>,
     reads: AnyIns<'_>,
 ) -> Result<PendingDispatch<Tensor<T>>> {
-    let buffer = device.uninit::<T>(target.len())?;
+    let buffer = device.unwritten::<T>(target.len())?;
     let value = value.map(|value| {
         let mut bytes = [0; 16];
         bytes.iter_mut().zip(bytemuck::bytes_of(&value).iter().cycle()).for_each(|(to, from)| *to = *from);

@@ -103,6 +103,7 @@ fn in_two(widths: &[(usize, usize)]) -> Option<[Vec<(usize, usize)>; 2]> {
     Some([of(0..end), of(end..widths.len())])
 }
 
+/// Tensors padded.
 impl Device {
     /// A new tensor with a border: `widths` has the numbers of elements before and after for each axis.
     ///

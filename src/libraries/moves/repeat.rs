@@ -38,6 +38,7 @@ fn spread<T: Element>(device: &Device, x: &TensorRef<'_, T>, new: &[New]) -> Res
     pending.retype(|(tensor,)| Ok((tensor.with_layout(layout).map_err(Rejected::into_error)?,)))
 }
 
+/// Tensors repeated.
 impl Device {
     /// A tensor beside itself, so often along each axis: NumPy's `tile`. More counts than axes make new axes in front; axes in
     /// front for which there is no count stay as they are.

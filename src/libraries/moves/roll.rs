@@ -9,6 +9,7 @@ use crate::device::Device;
 use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
 use crate::libraries::tensor_routine::TensorRoutine;
 
+/// Elements moved along an axis.
 impl Device {
     /// A new tensor whose elements are `shift` places further along an axis; those that leave it at the end come in again at the
     /// beginning: NumPy's `roll`. A negative `shift` moves them towards the beginning.

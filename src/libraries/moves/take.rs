@@ -185,7 +185,7 @@ fn take<T: Element>(
     let axis = super::join::place(axis, layout.rank()).map_err(Take::refused)?;
     let take = Take { dtype: T::DTYPE, index, axis, x: layout, indices, told, checked };
     let target = Layout::row_major(take.shape()).map_err(Take::refused)?;
-    let buffer = device.uninit::<T>(target.len())?;
+    let buffer = device.unwritten::<T>(target.len())?;
     if checked && target.is_empty() && !take.indices.is_empty() {
         let result = Tensor::from_buffer(buffer, target.shape()).map_err(|rejected| rejected.error)?;
         return of_nothing(device, result, numbers, &take);
@@ -209,6 +209,7 @@ fn of_nothing<T: Element>(
 
 type AnyRead<'a> = (crate::core::buffer::AnyIn<'a>, Layout);
 
+/// Slices by number.
 impl Device {
     /// The slices of `x` along an axis whose numbers are `indices`, in their order: NumPy's `take`. The extents of the indices stand
     /// in the place of the axis. Negative numbers count from the end.

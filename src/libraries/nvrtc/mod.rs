@@ -210,6 +210,7 @@ pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     }
 }
 
+/// Fronts of libraries: kernels.
 impl Device {
     /// Run-time compilation, modules and kernels (NVRTC).
     pub fn nvrtc(&self) -> Nvrtc {

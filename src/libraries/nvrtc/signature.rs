@@ -157,8 +157,19 @@ mod tests {
         let typed = (1.5f32, &x, plain, a, complex, 6usize, b, DevicePtr(7), &y, Len, c);
         let typed = Arguments::<All>::pass(typed).packed;
         let (a, b, c) = written();
-        let found =
-            (1.5f32, &x, Plain(plain), a, complex, 6usize, Arg::out(b), DevicePtr(7), &y, Len, Arg::out::<f32>(c));
+        let found = (
+            1.5f32,
+            &x,
+            Plain(plain),
+            a,
+            complex,
+            6usize,
+            Arg::out(b.into_buffer()),
+            DevicePtr(7),
+            &y,
+            Len,
+            Arg::out::<f32>(c.into_buffer()),
+        );
         let found = Args::from(found).packed;
         assert_eq!(typed.slots[..], found.slots[..]);
         assert_eq!((typed.words, typed.len_at, typed.overwritten), (found.words, found.len_at, found.overwritten));

@@ -19,31 +19,25 @@ pub(crate) struct Matrices {
 }
 
 impl Matrices {
-    /// What the layout says; it begins at its smallest offset.
+    /// What the layout says, but for its offset, which does not matter.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] with less than two axes, and when the matrices are not at even distances, or backwards.
     pub(crate) fn from_layout(name: &'static str, layout: &Layout) -> Result<Self> {
-        let refused = |what: &str| {
-            let remedy = "`contiguous` makes a copy that is";
-            Err(Error::invalid(name, format!("{layout:?}: {what}; {remedy}")))
+        let [batch @ .., _, _] = layout.shape() else { return Err(no_matrices(name, layout)) };
+        Self::along(name, layout, batch)
+    }
+
+    /// As [`from_layout`](Self::from_layout), of matrices that are repeated along the batch axes of a result, which have these
+    /// extents.
+    ///
+    /// # Errors
+    /// As there, and for another extent than 1 or that of the result.
+    pub(crate) fn along(name: &'static str, layout: &Layout, batch: &[usize]) -> Result<Self> {
+        let ([.., rows, cols], [.., down, right]) = (layout.shape(), layout.strides()) else {
+            return Err(no_matrices(name, layout));
         };
-        let (extents, strides) = (layout.shape(), layout.strides());
-        let ([batch @ .., rows, cols], [steps @ .., down, right]) = (extents, strides) else {
-            return Err(Error::invalid(name, format!("{layout:?} has no rows and columns: it has less than two axes")));
-        };
-        let (mut count, mut stride) = (1usize, None);
-        for (n, step) in batch.iter().zip(steps).rev().filter(|(n, _)| **n != 1) {
-            // Every axis goes on where the one after it ends.
-            match stride {
-                None => stride = Some(*step),
-                Some(one) if layout.is_empty() || isize::checked_mul(one, count as isize) == Some(*step) => {}
-                Some(_) => return refused("its matrices are not at even distances"),
-            }
-            // No overflow: the layout has counted its elements.
-            count *= n;
-        }
-        let Ok(stride) = usize::try_from(stride.unwrap_or(0)) else { return refused("its matrices are not in order") };
+        let (count, stride) = repeats(name, layout, 2, batch)?;
         // A line of one element has any stride, and so has a single line: the smallest that it may have is taken.
         let lines = |line: usize, lines: usize, inner: isize, outer: isize| {
             let least = line.max(1);
@@ -71,43 +65,87 @@ impl Matrices {
         })
     }
 
+    /// The leading dimension of matrices that are read in this order, if they can be.
+    pub(crate) fn leading(&self, order: Order) -> Option<usize> {
+        match order {
+            Order::Row => self.by_rows,
+            Order::Column => self.by_columns,
+        }
+    }
+
     /// The leading dimension of column-major matrices.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when the columns are not contiguous.
-    #[cfg(any(feature = "solver", feature = "sparse"))]
     pub(crate) fn columns(&self, name: &'static str) -> Result<usize> {
         self.by_columns.ok_or_else(|| {
             let what = format!("the columns of its {} x {} matrices are not contiguous", self.rows, self.cols);
-            Error::invalid(name, format!("{what}; `contiguous_columns` makes a copy whose columns are"))
+            let turned = if self.by_rows.is_some() { "; those of its `transpose()` are" } else { "" };
+            Error::invalid(name, format!("{what}; `contiguous_columns` makes a copy whose columns are{turned}"))
         })
     }
+}
+
+/// The axes before the last `inner`, as they are repeated along the batch axes of a result, which have these extents: how many
+/// there are, and the elements from one to the next.
+///
+/// # Errors
+/// As [`Matrices::along`].
+pub(crate) fn repeats(name: &'static str, layout: &Layout, inner: usize, batch: &[usize]) -> Result<(usize, usize)> {
+    let refused = |what: &str| {
+        let remedy = "`contiguous` makes a copy that is";
+        Err(Error::invalid(name, format!("{layout:?}: {what}; {remedy}")))
+    };
+    let (mut count, mut stride) = (1usize, None);
+    let mut axes = layout.shape().iter().zip(layout.strides()).rev().skip(inner);
+    for n in batch.iter().rev() {
+        let step = match axes.next() {
+            Some((own, step)) if own == n => *step,
+            Some((1, _)) | None => 0,
+            Some(_) => return Err(other_batch(name, layout, batch)),
+        };
+        if *n == 1 {
+            continue;
+        }
+        // Every axis goes on where the one after it ends.
+        match stride {
+            None => stride = Some(step),
+            Some(one) if isize::checked_mul(one, count as isize) == Some(step) => {}
+            Some(_) if layout.is_empty() || batch.contains(&0) => {}
+            Some(_) => return refused("its batch is not at even distances"),
+        }
+        count = count.saturating_mul(*n);
+    }
+    if axes.next().is_some() {
+        return Err(other_batch(name, layout, batch));
+    }
+    match usize::try_from(stride.unwrap_or(0)) {
+        Ok(stride) => Ok((count, stride)),
+        Err(_) => refused("its batch is not in order"),
+    }
+}
+
+fn no_matrices(name: &'static str, layout: &Layout) -> Error {
+    Error::invalid(name, format!("{layout:?} has no rows and columns: it has less than two axes"))
+}
+
+fn other_batch(name: &'static str, layout: &Layout, batch: &[usize]) -> Error {
+    let what = format!("shape {:?} does not broadcast to the batch axes {batch:?} of the result", layout.shape());
+    Error::invalid(name, what)
 }
 
 /// The sizes `m`, `n` and `k` of a product.
 pub(crate) fn sizes(a: &Matrices, b: &Matrices, c: &Matrices) -> Result<(usize, usize, usize)> {
     let (m, n, k) = (a.rows, b.cols, a.cols);
     if b.rows != k {
-        return Err(Error::invalid("b", format!("{} rows, but a has {k} columns", b.rows)));
+        let what = format!("its matrices are {} x {n}: {} rows, but a has {k} columns: {m} x {k}", b.rows, b.rows);
+        return Err(Error::invalid("b", what));
     }
     if (c.rows, c.cols) != (m, n) {
-        return Err(Error::invalid(
-            "c",
-            format!("matrices of {} x {}, but the products are {m} x {n}", c.rows, c.cols),
-        ));
+        let what = format!("its matrices are {} x {}, but the products are {m} x {n}", c.rows, c.cols);
+        return Err(Error::invalid("c", what));
     }
     Ok((m, n, k))
-}
-
-/// The layout of an operand, repeated along the batch axes of the result.
-pub(crate) fn spread(name: &'static str, layout: &Layout, result: &Layout) -> Result<Layout> {
-    let ([batch @ .., _, _], [.., rows, cols]) = (result.shape(), layout.shape()) else {
-        return Err(Error::invalid(name, format!("{layout:?} has no rows and columns: it has less than two axes")));
-    };
-    layout.broadcast([batch, &[*rows, *cols]].concat()).map_err(|error| match error {
-        Error::InvalidArgument { reason, .. } => Error::invalid(name, reason),
-        other => other,
-    })
 }
 
 #[cfg(test)]
@@ -137,6 +175,26 @@ mod tests {
         assert_eq!(matrices(&rows(&[2, 0, 4, 5])).count, 0, "without elements no distance matters");
         let one = rows(&[4, 5]).broadcast([6, 7, 4, 5]).unwrap();
         assert_eq!((matrices(&one).count, matrices(&one).stride), (42, 0));
+    }
+
+    #[test]
+    fn matrices_are_repeated_along_the_axes_of_a_result_as_a_broadcast_does_it() {
+        let layouts =
+            [&[4, 5][..], &[1, 4, 5], &[3, 4, 5], &[2, 3, 4, 5], &[2, 1, 4, 5], &[7, 1, 4, 5], &[3, 0, 5], &[1, 0, 0]];
+        for (of, batch) in
+            layouts.iter().flat_map(|of| [&[][..], &[1], &[3], &[2, 3], &[0], &[2, 0], &[7, 1, 3]].map(|b| (of, b)))
+        {
+            for own in [rows(of), rows(of).swap_axes(-1, -2).unwrap()] {
+                let [.., m, n] = own.shape() else { panic!() };
+                let wanted = own.broadcast([batch, &[*m, *n]].concat()).map(|all| Matrices::from_layout("x", &all));
+                match (Matrices::along("x", &own, batch), wanted) {
+                    (Ok(got), Ok(Ok(wanted))) => assert_eq!(got, wanted, "{own:?} {batch:?}"),
+                    (Err(error), Ok(Err(_))) => assert!(error.to_string().contains("even distances"), "{error}"),
+                    (Err(error), Err(_)) => assert!(error.to_string().contains("`x`"), "{error}"),
+                    (got, wanted) => panic!("{got:?} {wanted:?}: {own:?} {batch:?}"),
+                }
+            }
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod packed;
 mod vector;
 
 #[cfg(feature = "blas")]
-pub(crate) use matrices::{Matrices, sizes, spread};
+pub(crate) use matrices::{Matrices, repeats, sizes};
 #[cfg(any(feature = "fft", feature = "collective", feature = "nvrtc"))]
 pub(crate) use packed::check_packed;
 #[cfg(feature = "blas")]

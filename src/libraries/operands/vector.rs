@@ -15,11 +15,22 @@ impl Vector {
     /// # Errors
     /// [`Error::InvalidArgument`] when there is not one axis.
     pub(crate) fn from_layout(name: &'static str, layout: &Layout) -> Result<Self> {
-        match (layout.shape(), layout.strides()) {
+        match layout.rank() {
+            1 => Vector::last(name, layout),
+            rank => Err(Error::invalid(name, format!("{layout:?} has {rank} axes, not one"))),
+        }
+    }
+
+    /// The last axis.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when there is no axis.
+    pub(crate) fn last(name: &'static str, layout: &Layout) -> Result<Self> {
+        match (layout.shape().last(), layout.strides().last()) {
             // The stride of a single element does not matter.
-            ([len @ 0..=1], _) => Ok(Vector { len: *len, step: 1 }),
-            ([len], [step]) => Ok(Vector { len: *len, step: *step }),
-            (shape, _) => Err(Error::invalid(name, format!("{layout:?} has {} axes, not one", shape.len()))),
+            (Some(len @ 0..=1), _) => Ok(Vector { len: *len, step: 1 }),
+            (Some(len), Some(step)) => Ok(Vector { len: *len, step: *step }),
+            _ => Err(Error::invalid(name, "a number, not a vector: it has no axis")),
         }
     }
 

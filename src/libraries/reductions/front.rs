@@ -51,7 +51,7 @@ pub(in crate::libraries) fn submit<R: Element>(
     let reads = reads.map_err(Reduce::refused)?;
     let (reduce, planned) = operation(call, &reads).map_err(Reduce::refused)?;
     let layout = &planned.result;
-    let buffer = device.uninit::<R>(layout.len())?;
+    let buffer = device.unwritten::<R>(layout.len())?;
     let ins: AnyIns<'_> = reads.iter().map(|(read, _)| *read).collect();
     let submitted = device.dispatch(reduce, ins, [buffer.into()].into_iter().collect());
     let pending = submitted.map_err(Rejected::into_error)?;
@@ -86,6 +86,7 @@ pub(in crate::libraries) fn itself<T: Element>() -> Result<Recorded> {
     Ok(recorded)
 }
 
+/// Reductions.
 impl Device {
     /// One of the [reductions](crate::reductions) of a tensor.
     fn reduce_one<'a, T: Element, K: Reduction<T>>(

@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn calls_that_are_alike_have_one_shape() {
         let device = Device::host().unwrap();
-        let [x, y] = [0; 2].map(|_| device.zeros_tensor::<f32>([3, 5]).unwrap());
+        let [x, y] = [0; 2].map(|_| device.zeros::<f32>([3, 5]).unwrap());
         let planned = |x: &Tensor<f32>, kind, axes: &dyn super::super::axes::Mask| {
             let view = x.view();
             let (part, layout) = view.operand().unwrap();

@@ -87,7 +87,7 @@ fn spread<'a, T: crate::core::element::Element>(
     x: &TensorRef<'a, T>,
     extents: &[usize],
 ) -> Result<DeviceBuffer<T>> {
-    Ok(rng.device().contiguous(x.broadcast(extents)?)?.into_output().into_buffer())
+    Ok(rng.device().contiguous(x.broadcast(extents)?)?.into_buffer())
 }
 
 impl Rng {
@@ -153,7 +153,7 @@ impl Rng {
         let trials = trials.map(|trials| spread(self, trials, extents)).transpose()?;
         let op = Each::<TRIALS> { seed: stream.seed(), first };
         let reads = (parameter.as_in(), trials.as_ref().map(DeviceBuffer::as_in));
-        let out = self.device().uninit(layout.len())?;
+        let out = self.device().unwritten(layout.len())?;
         let pending = self.device().dispatch(op, reads, (out,))?;
         *self.stream_mut() = stream;
         pending.retype(|(buffer,)| Ok::<_, Error>((Tensor::from(buffer).with_layout(layout)?,)))

@@ -23,6 +23,7 @@ pub struct Rng {
     stream: Stream,
 }
 
+/// Fronts of libraries: random numbers.
 impl Device {
     /// Random numbers of Philox4x32-10 with this seed.
     pub fn rng(&self, seed: u64) -> Rng {
@@ -118,8 +119,8 @@ impl Rng {
     /// use windlass::{Device, rng::Normal};
     /// let device = Device::host()?;
     /// let rng = device.rng(7);
-    /// let all = rng.fill_from(0, Normal::standard(), device.uninit_tensor::<f32>([10, 10])?)?.into_output();
-    /// let end = rng.fill_from(60, Normal::standard(), device.uninit_tensor::<f32>([4, 10])?)?.into_output();
+    /// let all = rng.fill_from(0, Normal::standard(), device.uninit::<f32>([10, 10])?)?.into_output();
+    /// let end = rng.fill_from(60, Normal::standard(), device.uninit::<f32>([4, 10])?)?.into_output();
     /// assert_eq!(device.to_vec(&all)?[60..], device.to_vec(&end)?);
     /// # Ok(()) }
     /// ```
@@ -197,7 +198,7 @@ impl Rng {
     /// # Ok(()) }
     /// ```
     pub fn draw<T: Random>(&mut self, of: impl Distribution<T>, extents: impl IntoShape) -> Drawn<T> {
-        let out = self.device.uninit_tensor(extents)?;
+        let out = self.device.uninit(extents)?;
         Ok(self.fill(of, out)?)
     }
 

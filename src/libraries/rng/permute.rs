@@ -128,7 +128,7 @@ impl Rng {
         let key = key(&draw).map_err(name)?;
         let mut stream = self.stream().clone();
         stream.pass(layout, first, 1).map_err(name)?;
-        let (out, _, whole) = Part::from(self.device().uninit(count)?).operand();
+        let (out, _, whole) = Part::from(self.device().unwritten(count)?).operand();
         let pending = whole.submitted(self.device().dispatch(Permute { key, n, len: count }, (), (out,)))?;
         *self.stream_mut() = stream;
         Ok(pending)

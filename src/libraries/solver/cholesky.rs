@@ -313,7 +313,7 @@ impl Solver {
             Ok((of_a, a, info)) => {
                 self.submit(Potrf { shape: Shape { uplo, a: of_a }, _type: PhantomData }, (), (a, info))
             }
-            Err((error, a)) => Err(self.refuse(Potrf::<T>::NAME, error, |d| Ok((a.back(d)?, d.uninit_tensor([0])?)))),
+            Err((error, a)) => Err(self.refuse(Potrf::<T>::NAME, error, |d| Ok((a.back(d)?, d.uninit([0])?)))),
         }
     }
 }

@@ -181,9 +181,9 @@ impl Solver {
             Ok((of_a, a, (values, vectors, info))) => {
                 self.submit(Geev { a: of_a, _type: PhantomData }, (), (a, values, vectors, info))
             }
-            Err((error, a)) => Err(self.refuse(Geev::<T>::NAME, error, |d| {
-                Ok((a.back(d)?, d.uninit_tensor([0])?, None, d.uninit_tensor([0])?))
-            })),
+            Err((error, a)) => {
+                Err(self.refuse(Geev::<T>::NAME, error, |d| Ok((a.back(d)?, d.uninit([0])?, None, d.uninit([0])?))))
+            }
         }
     }
 }

@@ -326,9 +326,9 @@ impl Solver {
             Ok((of_a, a, (values, info))) => {
                 self.submit(Syevd::<T, false> { a: of_a, spec, _type: PhantomData }, (), (a, values, info))
             }
-            Err((error, a)) => Err(self.refuse(Syevd::<T, false>::NAME, error, |d| {
-                Ok((a.back(d)?, d.uninit_tensor([0])?, d.uninit_tensor([0])?))
-            })),
+            Err((error, a)) => {
+                Err(self.refuse(Syevd::<T, false>::NAME, error, |d| Ok((a.back(d)?, d.uninit([0])?, d.uninit([0])?))))
+            }
         }
     }
 }

@@ -1,5 +1,11 @@
 //! The element types.
 
+#[cfg(feature = "expressions")]
+use crate::core::error::Result;
+#[cfg(feature = "expressions")]
+use crate::device::Device;
+#[cfg(feature = "expressions")]
+use crate::device::tensor::TensorRef;
 use crate::libraries::blas::BlasElement;
 use num_complex::Complex;
 
@@ -24,6 +30,19 @@ pub trait SolverElement: BlasElement + HostSolver<<Self as BlasElement>::Real> {
     type Complex: SolverElement;
     #[doc(hidden)]
     fn parts(x: &mut [Self::Complex]) -> &mut [Complex<Self::Real>];
+    /// The largest sum of a column's magnitudes in each matrix.
+    #[doc(hidden)]
+    #[cfg(feature = "expressions")]
+    fn largest_columns(device: &Device, x: &TensorRef<'_, Self>) -> Result<Vec<f64>>;
+}
+
+/// A number of the real type.
+#[cfg(feature = "expressions")]
+pub(super) fn real<R: BlasElement>(x: f64) -> R {
+    match size_of::<R>() {
+        4 => bytemuck::cast(x as f32),
+        _ => bytemuck::cast(x),
+    }
 }
 
 macro_rules! elements { ($($t:ty, $real:ty;)*) => { $(
@@ -31,6 +50,12 @@ macro_rules! elements { ($($t:ty, $real:ty;)*) => { $(
         type Complex = Complex<$real>;
         fn parts(x: &mut [Complex<$real>]) -> &mut [Complex<$real>] {
             x
+        }
+        #[cfg(feature = "expressions")]
+        fn largest_columns(device: &Device, x: &TensorRef<'_, Self>) -> Result<Vec<f64>> {
+            let columns = device.norm1(x, -2)?;
+            let largest = device.to_vec(&device.max(&columns, -1)?)?;
+            Ok(largest.into_iter().map(f64::from).collect())
         }
     }
 )* } }

@@ -158,9 +158,10 @@ impl Solver {
                 let op = Sygvd { shape, b: of_b, vectors: spec.vectors, _type: PhantomData };
                 self.submit(op, (), (a, b, values, info))
             }
-            Err((error, a, b)) => Err(self.refuse(Sygvd::<T>::NAME, error, |d| {
-                Ok((a.back(d)?, b.back(d)?, d.uninit_tensor([0])?, d.uninit_tensor([0])?))
-            })),
+            Err((error, a, b)) => {
+                Err(self
+                    .refuse(Sygvd::<T>::NAME, error, |d| Ok((a.back(d)?, b.back(d)?, d.uninit([0])?, d.uninit([0])?))))
+            }
         }
     }
 }

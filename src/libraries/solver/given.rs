@@ -70,7 +70,7 @@ impl<T: Element> Given<'_, T> {
     /// What comes back with a refusal: of what is only borrowed, a tensor without elements.
     pub(super) fn back(self, device: &Device) -> Result<Tensor<T>> {
         match self {
-            Given::Copied(_) => device.uninit_tensor([0]),
+            Given::Copied(_) => device.uninit([0]),
             Given::Used(x) => Ok(x),
         }
     }
@@ -147,7 +147,7 @@ pub(super) type Refused<'a, T> = (Error, Given<'a, T>);
 impl Solver {
     /// A new tensor of `each` for each matrix of a batch.
     pub(super) fn new_tensor<T: Element>(&self, batch: &[usize], each: &[usize]) -> Result<Tensor<T>> {
-        self.device.uninit_tensor([batch, each].concat())
+        self.device.uninit([batch, each].concat())
     }
 
     /// New column-major matrices, one after the other.
@@ -277,7 +277,7 @@ impl Solver {
         let all = all.broadcast(wanted)?;
         let copy = match (room, wanted) {
             (Some(room), [batch @ .., rows, cols]) => {
-                let zeros = columns(self.device.zeros_tensor([batch, &[*cols, room]].concat())?)?;
+                let zeros = columns(self.device.zeros([batch, &[*cols, room]].concat())?)?;
                 let part = zeros.part(|all| all.slice((AxisSlice::Rest, ..*rows, ..)))?;
                 self.device.assign(part, &all)?.into_output()
             }

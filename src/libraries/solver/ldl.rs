@@ -281,8 +281,9 @@ impl Solver {
                 let shape = LdlShape { shape: Shape { uplo, a: of_a }, symmetry };
                 self.submit(Sytrf { shape, _type: PhantomData }, (), (a, pivots, info))
             }
-            Err((error, a)) => Err(self
-                .refuse(Sytrf::<T>::NAME, error, |d| Ok((a.back(d)?, d.uninit_tensor([0])?, d.uninit_tensor([0])?)))),
+            Err((error, a)) => {
+                Err(self.refuse(Sytrf::<T>::NAME, error, |d| Ok((a.back(d)?, d.uninit([0])?, d.uninit([0])?))))
+            }
         }
     }
 }

@@ -220,8 +220,8 @@ impl Solver {
                 self.submit(op, (), (a, b, values, residuals, ranks))
             }
             Err((error, a, b)) => Err(self.refuse(Gelsd::<T>::NAME, error, |d| {
-                let none = || d.uninit_tensor([0]);
-                Ok((a.back(d)?, b.back(d)?, none()?, none()?, d.uninit_tensor([0])?))
+                let none = || d.uninit([0]);
+                Ok((a.back(d)?, b.back(d)?, none()?, none()?, d.uninit([0])?))
             })),
         }
     }

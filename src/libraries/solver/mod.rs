@@ -55,6 +55,7 @@
 // | `ldl` | factors of symmetric matrices that need not be definite |
 // | `svd`, `eigh`, `generalized`, `eig` | singular values and eigenvalues |
 // | `method` | the choice of methods for spectra |
+// | `exponential`, `triangular` | the exponential of a matrix, solutions with triangles |
 // | `short` | the calls that programs make most, on the device |
 // | `solve`, `refine` | one call that factors and solves, in the precision of its numbers or in half of it, refined |
 // | `determinant`, `numbers`, `pinv`, `lstsq` | determinants from factors; rank, condition, norms; pseudo-inverses; least squares of any rank |
@@ -68,6 +69,8 @@ mod determinant;
 mod eig;
 mod eigh;
 mod element;
+#[cfg(feature = "expressions")]
+mod exponential;
 mod generalized;
 mod given;
 #[cfg(feature = "host")]
@@ -90,6 +93,7 @@ mod short;
 mod solve;
 mod svd;
 mod triangle;
+mod triangular;
 mod verdict;
 mod windows;
 
@@ -133,6 +137,7 @@ pub struct Solver {
     device: Device,
 }
 
+/// Fronts of libraries: factorizations.
 impl Device {
     /// Dense factorizations (cuSOLVER).
     pub fn solver(&self) -> Solver {

@@ -140,7 +140,7 @@ impl Solver {
     ) -> Submitted<PseudoInverse<T>, Verdict> {
         match self.taken(a, |batch, of| self.new_matrices(batch, of.cols, of.rows)) {
             Ok((of_a, a, c)) => self.submit(Pinv { a: of_a, tolerance, _type: PhantomData }, (), (a, c)),
-            Err((error, a)) => Err(self.refuse(Pinv::<T>::NAME, error, |d| Ok((a.back(d)?, d.uninit_tensor([0])?)))),
+            Err((error, a)) => Err(self.refuse(Pinv::<T>::NAME, error, |d| Ok((a.back(d)?, d.uninit([0])?)))),
         }
     }
 }

@@ -298,7 +298,7 @@ impl Solver {
                 self.submit(Gesv { structure, a: of_a, b: of_b, _type: PhantomData }, (), (a, b, info))
             }
             Err((error, a, b)) => {
-                Err(self.refuse(Gesv::<T>::NAME, error, |d| Ok((a.back(d)?, b.back(d)?, d.uninit_tensor([0])?))))
+                Err(self.refuse(Gesv::<T>::NAME, error, |d| Ok((a.back(d)?, b.back(d)?, d.uninit([0])?))))
             }
         }
     }

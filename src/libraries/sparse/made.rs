@@ -219,12 +219,12 @@ impl Sparse {
     ) -> Result<Arrays<P>> {
         let len = producer.count_of_rows().checked_add(1);
         let len = len.ok_or_else(|| Error::invalid("rows", "the number of rows overflows"))?;
-        let offsets = self.device.uninit(len)?;
+        let offsets = self.device.unwritten(len)?;
         let Counted { offsets, total } = self.submit(Count(producer.clone()), reads(), (offsets,))?.await_result()?;
         // It fits the index type, and that fits the address space or the allocation fails.
         let total = usize::try_from(total).unwrap_or(usize::MAX);
-        let values = self.device.uninit(total.saturating_mul(producer.area()))?;
-        let arrays = (offsets, self.device.uninit(total)?, values);
+        let values = self.device.unwritten(total.saturating_mul(producer.area()))?;
+        let arrays = (offsets, self.device.unwritten(total)?, values);
         Ok(self.submit(Fill(producer), reads(), arrays)?.into_output())
     }
 }

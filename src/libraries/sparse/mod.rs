@@ -7,7 +7,7 @@
 //! let sparse = device.sparse();
 //! let a = sparse.upload_csr(2, 3, &[0, 2, 3], &[0, 2, 1], &[1.0f64, 2.0, 3.0])?; // [1 0 2; 0 3 0]
 //! let x = device.tensor([3], [1.0f64, 10.0, 100.0])?;
-//! let y = sparse.spmv(Spmv::new(), &a, &x, device.uninit_tensor([2])?)?.await_result()?;
+//! let y = sparse.spmv(Spmv::new(), &a, &x, device.uninit([2])?)?.await_result()?;
 //! assert_eq!(device.download(&y)?.await_result()?, [201.0, 30.0]);
 //! # Ok(()) }
 //! ```
@@ -73,6 +73,7 @@ mod routine;
 mod solvers;
 mod solves;
 
+pub use crate::libraries::flags::Order;
 pub use direct::{Analysis, Direct, SparseCholesky};
 #[doc(hidden)]
 pub use element::{Codes, Number};
@@ -117,6 +118,7 @@ impl Sparse {
     }
 }
 
+/// Fronts of libraries: sparse matrices.
 impl Device {
     /// Sparse linear algebra (cuSPARSE).
     pub fn sparse(&self) -> Sparse {

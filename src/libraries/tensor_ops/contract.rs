@@ -158,7 +158,7 @@ impl TensorOps {
     /// let device = windlass::Device::best()?;
     /// let (a, x) = (device.tensor([2, 2], [1.0f32, 2.0, 3.0, 4.0])?, device.tensor([2], [1.0f32, 10.0])?);
     /// let form = Contract::new("i,ij,j->")?.alpha(0.5);
-    /// let d = device.tensor_ops().contract3(&form, &x, &a, &x, device.uninit_tensor([])?)?.await_result()?;
+    /// let d = device.tensor_ops().contract3(&form, &x, &a, &x, device.uninit([])?)?.await_result()?;
     /// assert_eq!(device.item(&d)?, 225.5);
     /// # Ok(()) }
     /// ```

@@ -6,7 +6,7 @@ use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Rejected, Result};
 use crate::device::Device;
 use crate::device::tensor::{AnyTensor, Layout, TensorRef};
-use crate::libraries::blas::{GemmElement, Math};
+use crate::libraries::blas::{Gemm, GemmElement, Math};
 use crate::libraries::expressions::operands::Read;
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -137,8 +137,10 @@ fn multiply<T: GemmElement<Out = T>>(
         bytemuck::pod_read_unaligned::<T::Scalar>(bytes.get(..size_of::<T::Scalar>()).unwrap_or_default())
     };
     let [alpha, beta] = factors.map_or([T::ONE, T::Scalar::default()], |factors| factors.map(value));
-    let c = tensor::<T>(c, layout)?.into();
-    let pending = device.blas().math(math).multiply([alpha, beta], [a, b], conjugate, c);
+    let (spec, [conj_a, conj_b]) = (Gemm::new().alpha(alpha).beta(beta), conjugate);
+    let spec = if conj_a { spec.conjugate_a() } else { spec };
+    let spec = if conj_b { spec.conjugate_b() } else { spec };
+    let pending = device.blas().math(math).gemm(spec, a, b, tensor::<T>(c, layout)?);
     let pending = pending.map_err(|rejected| rejected.map(|(tensor,)| one(tensor.into_buffer())))?;
     pending.retype(|(tensor,)| Ok(one(tensor.into_buffer())))
 }

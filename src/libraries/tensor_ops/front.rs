@@ -29,6 +29,7 @@ pub struct TensorOps {
     pub(super) settings: Settings,
 }
 
+/// Fronts of libraries: contractions.
 impl Device {
     /// Contractions of tensors.
     pub fn tensor_ops(&self) -> TensorOps {
@@ -98,7 +99,7 @@ impl TensorOps {
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::tensor_ops::{Backend, Route};
     /// let device = windlass::Device::host()?;
-    /// let (x, ops) = (device.zeros_tensor::<f32>([4, 4])?, device.tensor_ops().backend(Backend::OnePass));
+    /// let (x, ops) = (device.zeros::<f32>([4, 4])?, device.tensor_ops().backend(Backend::OnePass));
     /// assert!(ops.explain("ij,jk->ik", (&x, &x))?.routes().eq([Route::Reduce]));
     /// # Ok(()) }
     /// ```
@@ -158,7 +159,7 @@ impl TensorOps {
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::tensor_ops::Route;
     /// let device = windlass::Device::host()?;
-    /// let x = device.zeros_tensor::<f64>([4, 3, 2])?;
+    /// let x = device.zeros::<f64>([4, 3, 2])?;
     /// let plan = device.tensor_ops().explain("abc,dbc->ad", (&x, &x))?;
     /// assert!(plan.routes().eq([Route::Gemm { batch: 1, m: 4, n: 4, k: 6 }])); // b and c are one
     /// # Ok(()) }

@@ -71,6 +71,7 @@ mod planner;
 mod products;
 mod run;
 mod settings;
+mod short;
 
 pub use autotune::TunedRoute;
 pub use contract::Contract;

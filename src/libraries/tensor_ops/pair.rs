@@ -5,7 +5,7 @@ use super::modes::Modes;
 use crate::core::element::DType;
 use crate::core::error::Result;
 use crate::device::tensor::Layout;
-use crate::libraries::tensors::blas::is_turned;
+use crate::libraries::blas::is_turned;
 
 /// A value: its modes, and where its elements lie along each of them. No mode is there twice, and none has the extent 1.
 #[derive(Clone, Debug)]

@@ -29,22 +29,22 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use smallvec::SmallVec;
 
-/// One routine as plain data; `tensor_routines!` makes an [`Op`](crate::Op) of it. It may come from anywhere, and is admitted by
+/// One routine as plain data; `tensor_routines!` makes an [`Op`](crate::op::Op) of it. It may come from anywhere, and is admitted by
 /// [`check`](Self::check).
 pub(crate) trait TensorRoutine: Serialize + DeserializeOwned + Sized + Send + Sync + 'static {
-    /// As [`Op::NAME`](crate::Op::NAME).
+    /// As [`Op::NAME`](crate::op::Op::NAME).
     const NAME: &'static str;
-    /// As [`Op::LIBRARY`](crate::Op::LIBRARY).
+    /// As [`Op::LIBRARY`](crate::op::Op::LIBRARY).
     const LIBRARY: &'static str;
-    /// As [`Op::PREPARED`](crate::Op::PREPARED).
+    /// As [`Op::PREPARED`](crate::op::Op::PREPARED).
     const PREPARED: bool = true;
     /// Whether it writes all elements of what it writes, if those are as many as it needs, and reads none of them.
     const OVERWRITES: bool = false;
-    /// As [`Op::LEAVES_UNDEFINED`](crate::Op::LEAVES_UNDEFINED).
+    /// As [`Op::LEAVES_UNDEFINED`](crate::op::Op::LEAVES_UNDEFINED).
     const LEAVES_UNDEFINED: &'static [usize] = &[];
-    /// As [`Op::FUSE`](crate::Op::FUSE).
+    /// As [`Op::FUSE`](crate::op::Op::FUSE).
     const FUSE: Fuse = Fuse::NONE;
-    /// As [`Op::capturable`](crate::Op::capturable).
+    /// As [`Op::capturable`](crate::op::Op::capturable).
     const CAPTURABLE: Result<(), &'static str> = Ok(());
     /// Whether the GPU's work needs the routine until it is complete, and not its kernels alone.
     const OUTLIVES_ENQUEUE: bool = std::mem::needs_drop::<Self>();
@@ -62,23 +62,23 @@ pub(crate) trait TensorRoutine: Serialize + DeserializeOwned + Sized + Send + Sy
         self.operands().check(reads, writes)
     }
 
-    /// As [`Op::check`](crate::Op::check): the one way to operands that are [`Checked`].
+    /// As [`Op::check`](crate::op::Op::check): the one way to operands that are [`Checked`].
     fn check(&self, reads: &[AnySpan], writes: &[AnySpan]) -> Result<()> {
         self.check_data()?;
         self.check_operands(reads, writes)
     }
 
-    /// As [`Op::overwrites_each`](crate::Op::overwrites_each).
+    /// As [`Op::overwrites_each`](crate::op::Op::overwrites_each).
     fn overwrites_each(&self, writes: &[AnySpan], index: usize) -> bool {
         Self::OVERWRITES && self.operands().is_whole(writes, index)
     }
 
-    /// As [`Op::is_prompt`](crate::Op::is_prompt).
+    /// As [`Op::is_prompt`](crate::op::Op::is_prompt).
     fn is_prompt(&self) -> bool {
         false
     }
 
-    /// As [`Op::dtypes`](crate::Op::dtypes).
+    /// As [`Op::dtypes`](crate::op::Op::dtypes).
     fn dtypes(&self) -> (&'static [DType], &'static [DType]) {
         let types = |all: &[Operand<'_>]| {
             crate::core::intern::types(&all.iter().map(|operand| operand.dtype).collect::<SmallVec<[DType; 8]>>())
@@ -87,7 +87,7 @@ pub(crate) trait TensorRoutine: Serialize + DeserializeOwned + Sized + Send + Sy
         (types(&reads), types(&writes))
     }
 
-    /// As [`Op::operand_name`](crate::Op::operand_name).
+    /// As [`Op::operand_name`](crate::op::Op::operand_name).
     fn operand_name(&self, index: usize, read_count: usize) -> Option<String> {
         let Operands { reads, writes } = self.operands();
         let operand = match index.checked_sub(read_count) {
@@ -97,19 +97,19 @@ pub(crate) trait TensorRoutine: Serialize + DeserializeOwned + Sized + Send + Sy
         operand.map(|operand| operand.name.to_string())
     }
 
-    /// As [`Op::cost`](crate::Op::cost).
+    /// As [`Op::cost`](crate::op::Op::cost).
     fn cost(&self) -> Cost;
 
-    /// As [`Op::host`](crate::Op::host).
+    /// As [`Op::host`](crate::op::Op::host).
     #[cfg(feature = "host")]
     fn host(&self, operands: Checked<'_, '_>) -> Result<Self::Raw>;
 
-    /// As [`Op::prepare`](crate::Op::prepare).
+    /// As [`Op::prepare`](crate::op::Op::prepare).
     fn prepare(&self, reads: &[AnySpan], writes: &[AnySpan], plans: &mut Prepare<'_>) {
         let _ = (reads, writes, plans);
     }
 
-    /// As [`Op::cuda`](crate::Op::cuda).
+    /// As [`Op::cuda`](crate::op::Op::cuda).
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()>
     where
@@ -163,7 +163,7 @@ pub(crate) fn missing() -> Error {
     Error::library("internal error: an operand is missing")
 }
 
-/// Makes an [`Op`](crate::Op) of each of these routines. (Not by a generic type around them, for the name of an operation's type is
+/// Makes an [`Op`](crate::op::Op) of each of these routines. (Not by a generic type around them, for the name of an operation's type is
 /// how another executable finds it.)
 macro_rules! tensor_routines {
     ($($routine:ty),* $(,)?) => { const _: () = {

@@ -28,8 +28,8 @@ pub enum Scale<'x> {
 /// A sum that is written in addition to D.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grad {
-    /// Over the columns of D, before its scale and rounding: one element per row.
-    Rows,
+    /// Over what a bias is repeated along, of D before its scale and rounding.
+    OfBias,
     /// Over the columns of `op(A)`: one element per row.
     OfA,
     /// Over the rows of `op(B)`: one element per column.
@@ -53,8 +53,11 @@ pub struct Job<'x, A, B, C, D, W, Bias, Aux> {
     pub scale_b: Scale<'x>,
     pub scale_d: f32,
     pub activation: Activation,
-    /// One element per row of D, and the distance to the bias of the next matrix.
+    /// One element for each place in the lines of D, which are columns, or rows if D is stored by rows, and the distance to the
+    /// bias of the next matrix.
     pub bias: Option<(&'x [Bias], usize)>,
+    /// The bias, or its gradient, has an element for each line instead.
+    pub across: bool,
     /// Leading dimension of the auxiliary matrices below, and the distance between two of them; in bits for masks.
     pub aux: (usize, usize),
     pub mask_in: Option<&'x [u8]>,
@@ -91,13 +94,19 @@ where
     Bias: Stored<W>,
     Aux: Stored<W>,
 {
+    /// The number of elements of a bias.
+    fn bias_len(&self) -> usize {
+        if self.across == self.d.by_rows { self.m } else { self.n }
+    }
+
     /// Handles a D without elements: sets the sums of every matrix of the batch, and `amax`, to zero.
     fn nothing(self) {
-        if let Some((Grad::Rows, grad, stride)) = self.grad {
+        let len = self.bias_len();
+        if let Some((Grad::OfBias, grad, stride)) = self.grad {
             let rest = if stride == 0 { grad.len().max(1) } else { stride };
             grad.chunks_mut(rest)
                 .take(self.batch)
-                .for_each(|one| one.iter_mut().take(self.m).for_each(|x| *x = Bias::default()));
+                .for_each(|one| one.iter_mut().take(len).for_each(|x| *x = Bias::default()));
         }
         if let Some(amax) = self.amax {
             *amax = 0.0;
@@ -142,6 +151,7 @@ where
             scale_d: self.scale_d,
             activation: self.activation,
             bias: self.bias,
+            across: self.across,
             aux: self.aux,
             mask: self.mask_in,
             pre: self.pre_in,
@@ -177,6 +187,7 @@ struct Shape<'s, 'x, A, B, C, W, Bias, Aux> {
     scale_d: f32,
     activation: Activation,
     bias: Option<(&'x [Bias], usize)>,
+    across: bool,
     aux: (usize, usize),
     mask: Option<&'x [u8]>,
     pre: Option<&'x [Aux]>,
@@ -220,7 +231,7 @@ where
     /// What all columns of matrix `at` share.
     fn common(&self, at: usize) -> Common<'_, C, W, Bias, Aux> {
         let (ld, stride) = self.aux;
-        let along = if self.by_rows { Along::Columns } else { Along::Rows };
+        let along = if self.across { Along::Columns } else { Along::Rows };
         let c = self.c.map(|c| {
             let (rows, columns) = if c.by_rows == self.by_rows { (1, c.ld) } else { (c.ld, 1) };
             (c.data.get(at * c.stride..).unwrap_or_default(), rows, columns)
@@ -279,14 +290,12 @@ where
     {
         let One { at, d, mask, pre, grad } = one;
         if m == 0 || n == 0 {
-            if let Some(grad) = grad.and_then(|g| g.get_mut(..self.m)) {
-                grad.fill(Bias::default());
-            }
-            return;
+            return; // the sums of a factor are there
         }
         let (ld, _) = self.aux;
         let common = self.common(at);
-        let mut sum = grad.map(|grad| (grad, filled(m, Sum::default()).or_unwind()));
+        let sums_of_bias = if self.across { n } else { m };
+        let mut sum = grad.map(|grad| (grad, filled(sums_of_bias, Sum::default()).or_unwind()));
         let width = (PANEL / m).clamp(1, n);
         let mut sums = filled(m.saturating_mul(width), W::Acc::default()).or_unwind();
         let mut values = if sum.is_some() { filled(sums.len(), W::default()).or_unwind() } else { Vec::new() };
@@ -309,14 +318,17 @@ where
                 parallel::each(columns, 1, &|column| common.finish(column));
             }
             if let Some((_, sum)) = &mut sum {
-                for column in values.chunks(m).take(width) {
-                    sum.iter_mut().zip(column).for_each(|(sum, x)| sum.push(*x));
+                for (j, column) in values.chunks(m).take(width).enumerate() {
+                    match sum.get_mut(first + j).filter(|_| self.across) {
+                        Some(sum) => column.iter().for_each(|x| sum.push(*x)),
+                        None => sum.iter_mut().zip(column).for_each(|(sum, x)| sum.push(*x)),
+                    }
                 }
             }
         }
         if let Some((grad, sum)) = sum {
             let sum: Vec<W> = collected(sum.into_iter().map(Sum::value)).or_unwind();
-            Bias::down(&sum, grad.get_mut(..m).unwrap_or_default());
+            Bias::down(&sum, grad.get_mut(..sums_of_bias).unwrap_or_default());
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{Case, Failure, Outcome, Whole, arm, disarm};
 use crate::common::{Rng, up};
-use windlass::blas::{Gemv, Ger, LuBatch, Symm, Symv, Syr2k, Syrk, Triangular, Trmv};
+use windlass::blas::{Gemv, Ger, Symm, Symv, Syr2k, Syrk, Triangular, Trmv};
 use windlass::fft::{Convolve, Edges, FftSpec, Kind, RealTransform, Stft, Trig};
 use windlass::rng::{Generator, Normal, Poisson, Stream};
 use windlass::solver::{
@@ -40,6 +40,15 @@ fn columns<T: windlass::Element>(x: DeviceBuffer<T>, m: usize, n: usize) -> Tens
     x.with_layout(if count == 1 { one } else { one.batch(count, m * n) }).unwrap()
 }
 
+fn square(d: &Device) -> Tensor<f64> {
+    columns(real(d, N * N), N, N)
+}
+
+/// `n` elements, `inc` apart.
+fn apart(x: DeviceBuffer<f64>, n: usize, inc: isize) -> Tensor<f64> {
+    x.with_layout(Layout::new([n], [inc], 0).unwrap()).unwrap()
+}
+
 /// Symmetric and positive definite.
 fn definite(d: &Device) -> DeviceBuffer<f64> {
     let near = |i: usize, j: usize| 1.0 / (1.0 + i.abs_diff(j) as f64) + if i == j { 3.0 } else { 0.0 };
@@ -69,42 +78,66 @@ fn beside_sparse(d: &Device, count: usize) -> Tensor<f64> {
 
 pub(super) fn of_blas() -> Vec<Case> {
     let mut all: Vec<Case> = Vec::new();
-    case!(all, "gemm", |d| { let (a, c) = (real(d, N * N), real(d, N * N)); } d.blas().gemm(Gemm::new(N, N, N), &a, &a, c));
-    case!(all, "gemm f16", |d| { let (a, c) = (halves(d, N * N), halves(d, N * N)); } d.blas().gemm(Gemm::new(N, N, N), &a, &a, c));
-    case!(all, "gemm_strided_batched", |d| { let (a, c) = (real(d, 900), real(d, 900)); }
-        d.blas().gemm_strided_batched(Gemm::new(3, 3, 3).batch(100), &a, &a, c));
-    case!(all, "gemm_batched", |d| { let a = real(d, 9); let c = (0..60).map(|_| real(d, 9)).collect(); let ins = vec![a.as_in(); 60]; }
-        d.blas().gemm_batched(Gemm::new(3, 3, 3), &ins, &ins, c));
-    case!(all, "gemv, strided vectors", |d| { let a = real(d, N * N); let x = real(d, 900); let y = real(d, 900); }
-        d.blas().gemv(Gemv::new(N, N), &a, x.strided(N, 9), y.into_strided(N, 7)));
-    case!(all, "gemv, long strided vectors", |d| { let a = real(d, 2 * 300); let (x, y) = (real(d, 3000), real(d, 6)); }
-        d.blas().gemv(Gemv::new(2, 300), &a, x.strided(300, 9), y.into_strided(2, 3)));
-    case!(all, "ger, strided vectors", |d| { let (x, a) = (real(d, 1000), real(d, 300 * 300)); }
-        d.blas().ger(Ger::new(300, 300), x.strided(300, 3), x.strided(300, 2), a));
-    case!(all, "symv", |d| { let (a, x, y) = (real(d, 300 * 300), real(d, 600), real(d, 600)); }
-        d.blas().symv(Symv::new(300, Uplo::Upper), &a, x.strided(300, 2), y.into_strided(300, 2)));
-    case!(all, "trmv", |d| { let (a, x) = (real(d, 300 * 300), real(d, 600)); }
-        d.blas().trmv(Trmv::new(300, Uplo::Lower), &a, x.into_strided(300, 2)));
-    case!(all, "trsv", |d| { let (a, x) = (definite(d), real(d, 2 * N)); }
-        d.blas().trsv(Trmv::new(N, Uplo::Lower), &a, x.into_strided(N, 2)));
-    case!(all, "symm", |d| { let (a, c) = (real(d, N * N), real(d, N * N)); }
-        d.blas().symm(Symm::new(Side::Left, Uplo::Upper, N, N), &a, &a, c));
-    case!(all, "syrk", |d| { let (a, c) = (real(d, N * N), real(d, N * N)); } d.blas().syrk(Syrk::new(Uplo::Upper, N, N), &a, c));
-    case!(all, "syr2k", |d| { let (a, c) = (real(d, N * N), real(d, N * N)); }
-        d.blas().syr2k(Syr2k::new(Uplo::Lower, N, N), &a, &a, c));
-    case!(all, "trmm", |d| { let (a, b) = (real(d, N * N), real(d, N * N)); }
-        d.blas().trmm(Triangular::new(Side::Right, Uplo::Lower, N, N), &a, b));
-    case!(all, "trsm", |d| { let (a, b) = (definite(d), real(d, N * N)); }
-        d.blas().trsm(Triangular::new(Side::Left, Uplo::Lower, N, N), &a, b));
-    case!(all, "getrf_strided_batched", |d| { let a = real(d, 900); let (p, i) = (d.zeros(300).unwrap(), d.zeros(100).unwrap()); }
-        d.blas().getrf_strided_batched(LuBatch::new(3).batch(100), a, p, i));
-    case!(all, "matinv_strided_batched", |d| { let (a, c) = (definite(d), real(d, N * N)); let i = d.zeros(1).unwrap(); }
-        d.blas().matinv_strided_batched(LuBatch::new(N).batch(1), &a, c, i));
-    case!(all, "matmul", |d| { let (a, c) = (real(d, N * N), real(d, N * N)); } d.blas_lt().matmul(Matmul::new(N, N, N), &a, &a, c));
-    case!(all, "matmul f16", |d| { let (a, c) = (halves(d, N * N), halves(d, N * N)); }
-        d.blas_lt().matmul(Matmul::new(N, N, N), &a, &a, c));
-    case!(all, "matmul of a batch", |d| { let (a, c) = (real(d, 900), real(d, 900)); }
-        d.blas_lt().matmul(Matmul::new(3, 3, 3).batch(100), &a, &a, c));
+    case!(all, "gemm", |d| { let (a, c) = (columns(real(d, N * N), N, N), columns(real(d, N * N), N, N)); }
+        d.blas().gemm(Gemm::new(), &a, &a, c));
+    case!(all, "gemm f16", |d| { let (a, c) = (columns(halves(d, N * N), N, N), columns(halves(d, N * N), N, N)); }
+        d.blas().gemm(Gemm::new(), &a, &a, c));
+    case!(all, "gemm of a batch", |d| { let (a, c) = (columns(real(d, 900), 3, 3), columns(real(d, 900), 3, 3)); }
+        d.blas().gemm(Gemm::new(), &a, &a, c));
+    case!(all, "gemm_batched", |d| {
+            let a = columns(real(d, 9), 3, 3);
+            let (c, ins) = ((0..60).map(|_| columns(real(d, 9), 3, 3)).collect::<Vec<_>>(), vec![&a; 60]);
+        } d.blas().gemm_batched(Gemm::new(), ins.iter().copied(), ins.iter().copied(), c));
+    case!(all, "gemv, strided vectors", |d| { let a = square(d); let (x, y) = (apart(real(d, 900), N, 9), apart(real(d, 900), N, 7)); }
+        d.blas().gemv(Gemv::new(), &a, &x, y));
+    case!(all, "gemv, long strided vectors", |d| {
+        let a = columns(real(d, 2 * 300), 2, 300);
+        let (x, y) = (apart(real(d, 3000), 300, 9), apart(real(d, 6), 2, 3));
+    } d.blas().gemv(Gemv::new(), &a, &x, y));
+    case!(all, "gemv_batched", |d| {
+        let (a, x) = (columns(real(d, 9), 3, 3), real(d, 3));
+        let (y, matrices, vectors) = ((0..60).map(|_| real(d, 3)).collect::<Vec<_>>(), vec![&a; 60], vec![&x; 60]);
+    } d.blas().gemv_batched(Gemv::new(), matrices, vectors, y));
+    case!(all, "ger, strided vectors", |d| {
+        let (x, a) = (real(d, 1000), columns(real(d, 300 * 300), 300, 300));
+        let [x, y] = [3, 2].map(|inc| x.view(Layout::new([300], [inc], 0).unwrap()).unwrap());
+    } d.blas().ger(Ger::new(), &x, &y, a));
+    case!(all, "symv", |d| {
+        let a = columns(real(d, 300 * 300), 300, 300);
+        let (x, y) = (apart(real(d, 600), 300, 2), apart(real(d, 600), 300, 2));
+    } d.blas().symv(Symv::new(Uplo::Upper), &a, &x, y));
+    case!(all, "trmv", |d| { let (a, x) = (columns(real(d, 300 * 300), 300, 300), apart(real(d, 600), 300, 2)); }
+        d.blas().trmv(Trmv::new(Uplo::Lower), &a, x));
+    case!(all, "trsv", |d| { let (a, x) = (columns(definite(d), N, N), apart(real(d, 2 * N), N, 2)); }
+        d.blas().trsv(Trmv::new(Uplo::Lower), &a, x));
+    case!(all, "symm", |d| { let (a, c) = (columns(real(d, N * N), N, N), columns(real(d, N * N), N, N)); }
+        d.blas().symm(Symm::new(Side::Left, Uplo::Upper), &a, &a, c));
+    case!(all, "syrk", |d| { let (a, c) = (columns(real(d, N * N), N, N), columns(real(d, N * N), N, N)); }
+        d.blas().syrk(Syrk::new(Uplo::Upper), &a, c));
+    case!(all, "syr2k", |d| { let (a, c) = (columns(real(d, N * N), N, N), columns(real(d, N * N), N, N)); }
+        d.blas().syr2k(Syr2k::new(Uplo::Lower), &a, &a, c));
+    case!(all, "trmm", |d| { let (a, b) = (columns(real(d, N * N), N, N), columns(real(d, N * N), N, N)); }
+        d.blas().trmm(Triangular::new(Side::Right, Uplo::Lower), &a, b));
+    case!(all, "trsm", |d| { let (a, b) = (columns(definite(d), N, N), columns(real(d, N * N), N, N)); }
+        d.blas().trsm(Triangular::new(Side::Left, Uplo::Lower), &a, b));
+    case!(all, "trsm_batched", |d| {
+            let (a, b) = (columns(real(d, 9), 3, 3), (0..60).map(|_| columns(real(d, 9), 3, 3)).collect::<Vec<_>>());
+            let ins = vec![&a; 60];
+        } d.blas().trsm_batched(Triangular::new(Side::Left, Uplo::Lower), ins.iter().copied(), b));
+    case!(all, "getrf", |d| {
+            let (a, p) = (columns(real(d, 900), 3, 3), d.zeros([100, 3]).unwrap());
+            let i = d.zeros([100]).unwrap();
+        } d.blas().getrf(a, p, i));
+    case!(all, "matinv", |d| {
+            let (a, c) = (columns(definite(d), N, N), columns(real(d, N * N), N, N));
+            let i = d.zeros([]).unwrap();
+        } d.blas().matinv(&a, c, i));
+    case!(all, "matmul", |d| { let [a, c] = [(); 2].map(|()| Tensor::from_buffer(real(d, N * N), [N, N]).unwrap()); }
+        d.blas_lt().matmul(Matmul::new(), &a, &a, c));
+    case!(all, "matmul f16", |d| { let [a, c] = [(); 2].map(|()| Tensor::from_buffer(halves(d, N * N), [N, N]).unwrap()); }
+        d.blas_lt().matmul(Matmul::new(), &a, &a, c));
+    case!(all, "matmul of a batch", |d| { let [a, c] = [(); 2].map(|()| Tensor::from_buffer(real(d, 900), [100, 3, 3]).unwrap()); }
+        d.blas_lt().matmul(Matmul::new(), &a, &a, c));
     all
 }
 
@@ -132,7 +165,7 @@ pub(super) fn of_fft() -> Vec<Case> {
         d.fft().convolve_complex(&Convolve::new(), &x, &h, y));
     case!(all, "stft", |d| {
             let spec = Stft::new(128).edges(Edges::Mirrored);
-            let y = d.uninit_tensor([spec.frames(500).unwrap(), spec.bins()]).unwrap();
+            let y = d.uninit([spec.frames(500).unwrap(), spec.bins()]).unwrap();
             let (x, w) = (real(d, 500), real(d, 128));
         } d.fft().stft(&spec, &x, &w, y));
     case!(all, "istft of halves", |d| {

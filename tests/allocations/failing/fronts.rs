@@ -5,7 +5,7 @@ use crate::{alone, common};
 use common::down;
 use std::sync::atomic::Ordering;
 use windlass::reductions::All;
-use windlass::{Device, DeviceBuffer, Error, Output, PendingDispatch};
+use windlass::{Device, DeviceBuffer, Error, PendingDispatch, op::Output};
 
 /// Elements of 8 bytes: memory that the allocator keeps, that is kept for later buffers, and that is not kept.
 const SIZES: [usize; 3] = [20_000, 300_000, 33 << 20];
@@ -26,8 +26,8 @@ fn assert_usable(device: &Device, len: usize) {
     let all = |buffer: DeviceBuffer<u64>, wanted| {
         assert!(down(device, &buffer).iter().all(|x| *x == wanted), "{len} elements");
     };
-    all(device.fill(device.uninit(len).unwrap(), 7).unwrap().into_output(), 7);
-    all(device.zeros(len).unwrap(), 0);
+    all(device.fill(device.uninit(len).unwrap(), 7).unwrap().into_buffer(), 7);
+    all(device.zeros(len).unwrap().into_buffer(), 0);
 }
 
 fn of_buffers() -> Vec<Case> {
@@ -47,14 +47,14 @@ fn of_buffers() -> Vec<Case> {
         case!(all, "duplicate", |d| { let x = d.zeros::<u64>(n).unwrap(); } done(d.duplicate(&x)));
         case!(all, "copy", |d| { let (x, y) = (d.zeros::<u64>(n).unwrap(), d.uninit(n).unwrap()); } d.copy(&x, y));
         case!(all, "eye", |d| {} done(d.eye::<f64>([n.isqrt(); 2], 0)));
-        case!(all, "download of columns", |d| { let x = d.zeros_tensor::<u64>([n / 8, 8]).unwrap(); }
+        case!(all, "download of columns", |d| { let x = d.zeros::<u64>([n / 8, 8]).unwrap(); }
             done(d.download(x.transpose())));
-        case!(all, "contiguous", |d| { let x = d.zeros_tensor::<u64>([n / 8, 8]).unwrap(); } done(d.contiguous(x.transpose())));
-        case!(all, "map", |d| { let x = d.zeros_tensor::<f64>([n]).unwrap(); } done(d.map(&x, |x| x + 1.0)));
-        case!(all, "sum", |d| { let x = d.zeros_tensor::<f64>([n]).unwrap(); } done(d.sum(&x, All)));
-        case!(all, "cumsum", |d| { let x = d.zeros_tensor::<f64>([n]).unwrap(); } done(d.cumsum(&x, 0)));
-        case!(all, "sort", |d| { let x = d.zeros_tensor::<i32>([n]).unwrap(); } done(d.sort(&x, 0)));
-        case!(all, "show", |d| { let x = d.zeros_tensor::<f64>([n]).unwrap(); } made(d.show(&x)));
+        case!(all, "contiguous", |d| { let x = d.zeros::<u64>([n / 8, 8]).unwrap(); } done(d.contiguous(x.transpose())));
+        case!(all, "map", |d| { let x = d.zeros::<f64>([n]).unwrap(); } done(d.map(&x, |x| x + 1.0)));
+        case!(all, "sum", |d| { let x = d.zeros::<f64>([n]).unwrap(); } done(d.sum(&x, All)));
+        case!(all, "cumsum", |d| { let x = d.zeros::<f64>([n]).unwrap(); } done(d.cumsum(&x, 0)));
+        case!(all, "sort", |d| { let x = d.zeros::<i32>([n]).unwrap(); } done(d.sort(&x, 0)));
+        case!(all, "show", |d| { let x = d.zeros::<f64>([n]).unwrap(); } made(d.show(&x)));
     }
     all
 }

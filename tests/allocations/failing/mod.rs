@@ -18,7 +18,10 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use windlass::{Bufs, Device, Error, Output, PendingDispatch, Rejected};
+use windlass::{
+    Device, Error, PendingDispatch, Rejected,
+    op::{Bufs, Output},
+};
 
 /// The least allocation that is refused. Smaller ones (an error's text, a box) are taken for granted.
 const LEAST: usize = 1 << 10;

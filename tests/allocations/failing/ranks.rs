@@ -30,7 +30,7 @@ impl Process<'_> {
     }
 
     fn rooms(&self, len: usize) -> Vec<Tensor<f32>> {
-        self.devices.iter().map(|device| device.uninit_tensor([len]).unwrap()).collect()
+        self.devices.iter().map(|device| device.uninit([len]).unwrap()).collect()
     }
 
     /// Whether the answer of any of them is yes.
@@ -67,8 +67,7 @@ fn calls() -> Vec<(&'static str, Call)> {
             p.comm.all_reduce(Combine::PreMulSum(vec![2.0; RANKS]), &p.up(3000), p.rooms(3000)).failure()
         }),
         ("reduce", |p| {
-            let root =
-                if p.number == 0 { vec![p.devices[0].uninit_tensor::<f32>([3000]).unwrap()] } else { Vec::new() };
+            let root = if p.number == 0 { vec![p.devices[0].uninit::<f32>([3000]).unwrap()] } else { Vec::new() };
             p.comm.reduce(Combine::Sum, 0, &p.up(3000), root).failure()
         }),
         ("reduce_scatter", |p| p.comm.reduce_scatter(Combine::Sum, &p.up(2 * RANKS * 700), p.rooms(700)).failure()),

@@ -1,8 +1,9 @@
-//! What does not fit is refused by name, with both values, before anything is done, and costs no buffer.
+//! What does not fit is refused by name, with both values, before anything is done, and costs no tensor.
 
-use crate::common::{devices, down, refused, up};
-use windlass::blaslt::{Epilogue, Operands, Order};
-use windlass::{Complex, Device, Error, F8E4M3, Matmul, Rejected, Transpose, bf16};
+use crate::common::{columns, devices, down, new_columns, refused, rows, up};
+use windlass::blaslt::{Epilogue, Operands};
+use windlass::tensor::{AxisSlice, Layout, Lines};
+use windlass::{Complex, Device, Error, F8E4M3, Matmul, Rejected, Tensor, bf16};
 
 /// Asserts that `argument` was refused with a reason that holds all of `values`.
 #[track_caller]
@@ -14,94 +15,98 @@ fn assert_refused(error: &Error, argument: &str, values: &[&str]) {
     assert_eq!(site.op(), Some("matmul"), "{error}");
 }
 
-/// A 4 x 3 product of k = 2 whose D has `len` elements.
-fn product(device: &Device, spec: Matmul, len: usize) -> Error {
-    let (a, b) = (up(device, [1.0f32; 8]), up(device, [1.0f32; 6]));
-    let Rejected { error, back, .. } =
-        device.blas_lt().matmul(spec, &a, &b, up(device, vec![7.0f32; len])).unwrap_err();
+/// A product of views of buffers of 64 elements.
+#[track_caller]
+fn product(device: &Device, a: impl windlass::tensor::IntoLayout, b: Lines, d: Layout) -> Error {
+    let (on_a, on_b) = (up(device, [1.0f32; 64]), up(device, [1.0f32; 64]));
+    let d = up(device, vec![7.0f32; 64]).with_layout(d).unwrap();
+    let (a, b) = (on_a.view(a).unwrap(), on_b.view(b).unwrap());
+    let Rejected { error, back, .. } = device.blas_lt().matmul(Matmul::new(), a, b, d).unwrap_err();
     let (d,) = back.expect("d comes back");
-    assert_eq!(down(device, &d), vec![7.0; len]);
+    assert_eq!(down(device, d.buffer()), vec![7.0; 64]);
     error
+}
+
+fn layout(lines: Lines) -> Layout {
+    lines.try_into().unwrap()
 }
 
 #[test]
 fn matrices_that_do_not_fit_are_refused() {
-    let spec = || Matmul::new(4, 3, 2);
+    let (a, b, d) = (Layout::columns(4, 2), Layout::columns(2, 3), layout(Layout::columns(4, 3)));
     for device in devices() {
-        assert_refused(&product(&device, spec(), 11), "d", &["11", "12", "4 x 3"]);
-        assert_refused(&product(&device, spec().lda(3), 12), "lda", &["3", "4"]);
-        assert_refused(&product(&device, spec().lda(7), 12), "a", &["8", "11"]);
-        assert_refused(&product(&device, spec().ldb(3), 12), "b", &["6", "8"]);
-        assert_refused(&product(&device, spec().ldd(5), 12), "d", &["12", "14"]);
-        assert_refused(&product(&device, spec().row_major().ldd(2), 12), "ldd", &["2", "3 columns"]);
-        assert_refused(&product(&device, spec().trans_a(Transpose::Yes).lda(1), 12), "lda", &["1", "2"]);
-        assert_refused(&product(&device, spec().batch(2), 12), "a", &["8", "16", "2 x"]);
-        assert_refused(&product(&device, spec().batch(2).stride_a(0).stride_b(0), 12), "d", &["12", "24"]);
-        let overlapping = spec().batch(2).stride_a(0).stride_b(0).stride_d(11);
-        assert_refused(&product(&device, overlapping, 40), "stride_d", &["11", "12"]);
+        assert_refused(&product(&device, a, Layout::columns(3, 3), d.clone()), "b", &["3 x 3", "4 x 2"]);
+        assert_refused(&product(&device, a, b, layout(Layout::columns(3, 4))), "d", &["3 x 4", "4 x 3"]);
+        assert_refused(&product(&device, a.batch(2, 8), b, d.clone()), "a", &["[2, 4, 2]", "[4, 2]"]);
+        let batch = layout(Layout::columns(4, 3).batch(2, 12));
+        assert_refused(&product(&device, a.batch(3, 8), b, batch.clone()), "a", &["3", "2"]);
+        assert_refused(&product(&device, Layout::row_major([8]).unwrap(), b, d.clone()), "a", &["two axes"]);
+        let overlapping = layout(Layout::columns(4, 3).batch(2, 11));
+        assert_refused(&product(&device, a, b, overlapping), "d", &["11", "12"]);
+        // Neither its rows nor its columns are contiguous; its matrices are not at even distances.
+        let apart = Layout::row_major([4, 4]).unwrap().slice((.., AxisSlice::from(..).step(2))).unwrap();
+        assert_refused(&product(&device, apart, b, d.clone()), "a", &["`contiguous`"]);
+        assert_refused(&product(&device, a, b, d.flip(0).unwrap()), "d", &["`contiguous`"]);
+        let uneven = Layout::new([2, 2, 4, 2], [1, 16, 1, 4], 0).unwrap();
+        let four = Layout::row_major([2, 2, 4, 2]).unwrap();
+        assert_refused(&product(&device, uneven, Layout::columns(2, 2), four), "a", &["even distances"]);
     }
 }
 
 #[test]
-fn sizes_that_overflow_are_refused() {
-    let huge = usize::MAX / 2;
+fn counts_beyond_the_library_are_refused() {
     for device in devices() {
-        assert_refused(&product(&device, Matmul::new(usize::MAX, 1, 1), 12), "m", &[&usize::MAX.to_string()]);
-        assert_refused(&product(&device, Matmul::new(huge, huge, 0), 12), "c", &["overflows"]);
-        assert_refused(&product(&device, Matmul::new(4, 3, 2).lda(huge), 12), "a", &[&huge.to_string()]);
-        assert_refused(&product(&device, Matmul::new(4, 3, 2).batch(usize::MAX), 12), "batch", &["32-bit"]);
-        assert_refused(&product(&device, Matmul::new(4, 3, 2).batch(3).stride_a(huge), 12), "stride_a", &["overflow"]);
+        let batch = Layout::new([1 << 31, 4, 3], [0, 1, 4], 0).unwrap();
+        assert_refused(&product(&device, Layout::columns(4, 2), Layout::columns(2, 3), batch), "batch", &["32-bit"]);
     }
 }
 
 #[test]
-fn operands_of_an_epilogue_must_have_their_lengths() {
+fn operands_of_an_epilogue_must_have_their_shapes() {
     for device in devices() {
         let lt = device.blas_lt();
         let (a, b) = (up(&device, [1.0f32; 8]), up(&device, [1.0f32; 6]));
-        let (operands, spec) = (Operands::new(&a, &b), Matmul::new(4, 3, 2));
-        let d = || up(&device, [7.0f32; 12]);
-        let short = up(&device, [0.0f32; 3]);
+        let (a, b) = (columns(&a, 4, 2), columns(&b, 2, 3));
+        let operands = || Operands::new(&a, &b);
+        let d = || up(&device, [7.0f32; 12]).with_layout(Layout::columns(4, 3)).unwrap();
+        let four = up(&device, [0.0f32; 4]);
 
-        let rejected = lt.matmul_with(spec, operands, Epilogue::bias(&short), d()).unwrap_err();
-        assert_refused(&rejected.error, "bias", &["3", "4"]);
+        let with = |epilogue, d| lt.matmul_with(Matmul::new(), operands(), epilogue, d).unwrap_err();
+        let rejected = with(Epilogue::bias(&four), d());
+        assert_refused(&rejected.error, "bias", &["[4]", "3"]);
         assert_eq!(down(&device, &rejected.back.unwrap().0), [7.0; 12]);
+        let three = up(&device, [0.0f32; 3]);
+        assert_refused(&with(Epilogue::bias(&three).per_row(), d()).error, "bias", &["[3]", "4"]);
+        let six = up(&device, [0.0f32; 6]);
+        let apart = six.view(Layout::new([3], [2], 0).unwrap()).unwrap();
+        assert_refused(&with(Epilogue::bias(&apart), d()).error, "bias", &["`contiguous`"]);
+        let of_a_batch = rows(&six, 2, 3);
+        assert_refused(&with(Epilogue::bias(&of_a_batch), d()).error, "bias", &["[2, 1, 3]"]);
 
-        let epilogue = Epilogue::relu_aux(up(&device, [9u8; 47]));
-        let rejected = lt.matmul_with(spec, operands, epilogue, d()).unwrap_err();
-        assert_refused(&rejected.error, "mask", &["47", "48"]);
-        let (d_back, mask) = rejected.back.unwrap();
-        assert_eq!((down(&device, &d_back), down(&device, &mask)), (vec![7.0; 12], vec![9; 47]));
+        // What was kept of another product.
+        let pending = lt.matmul_with(Matmul::new(), operands(), Epilogue::relu_aux(), d()).unwrap();
+        let (_, mask) = pending.into_output();
+        let pending = lt.matmul_with(Matmul::new(), operands(), Epilogue::gelu_aux(), d()).unwrap();
+        let (_, pre) = pending.into_output();
+        let (wide, by_rows) = (up(&device, [1.0f32; 12]), device.full([4, 3], 7.0f32).unwrap());
+        let wide = Operands::new(&a, columns(&wide, 2, 6));
+        let e = up(&device, [7.0f32; 24]).with_layout(Layout::columns(4, 6)).unwrap();
+        let rejected = lt.matmul_with(Matmul::new(), wide.clone(), Epilogue::drelu_bgrad(&mask), e).unwrap_err();
+        assert_refused(&rejected.error, "mask", &["1 x 4 x 3", "1 x 4 x 6"]);
+        let (e,) = rejected.back.unwrap();
+        let rejected = lt.matmul_with(Matmul::new(), wide, Epilogue::dgelu(&pre), e).unwrap_err();
+        assert_refused(&rejected.error, "preactivation", &["1 x 4 x 3", "1 x 4 x 6"]);
+        let rejected = lt.matmul_with(Matmul::new(), operands(), Epilogue::drelu(&mask), by_rows).unwrap_err();
+        assert_refused(&rejected.error, "d", &["columns", "`contiguous_columns`", "mask"]);
 
-        for (ld, unit) in [(100, "128"), (129, "128")] {
-            let epilogue = Epilogue::relu_aux(up(&device, [0u8; 64]));
-            let error = lt.matmul_with(spec.ld_aux(ld), operands, epilogue, d()).unwrap_err().error;
-            assert_refused(&error, "ld_aux", &[&ld.to_string(), unit]);
-            assert_eq!(refused(&spec.ld_aux(ld).mask_len().unwrap_err()).0, "ld_aux");
-        }
-        let epilogue = Epilogue::gelu_aux(up(&device, [0.0f32; 64]));
-        let error = lt.matmul_with(spec.ld_aux(12), operands, epilogue, d()).unwrap_err().error;
-        assert_refused(&error, "ld_aux", &["12", "8"]);
-        let epilogue = Epilogue::gelu_aux(up(&device, [0.0f32; 23]));
-        let error = lt.matmul_with(spec, operands, epilogue, d()).unwrap_err().error;
-        assert_refused(&error, "preactivation", &["23", "24"]);
-        let error = lt.matmul_with(spec, operands, Epilogue::dgelu(&short), d()).unwrap_err().error;
-        assert_refused(&error, "preactivation", &["3", "24"]);
-        let epilogue = Epilogue::bgrad_b(up(&device, [0.0f32; 2]));
-        let error = lt.matmul_with(spec, operands, epilogue, d()).unwrap_err().error;
-        assert_refused(&error, "grad", &["2", "3"]);
-
-        let error = lt.matmul_with(spec, operands.c(&short), Epilogue::none(), d()).unwrap_err().error;
-        assert_refused(&error, "c", &["3", "12"]);
-        let error = lt.matmul_with(spec, operands.scalars_at(&short, &a), Epilogue::none(), d()).unwrap_err().error;
+        let short = up(&device, [0.0f32; 3]);
+        let c = operands().c(columns(&short, 3, 1));
+        let error = lt.matmul_with(Matmul::new(), c, Epilogue::none(), d()).unwrap_err().error;
+        assert_refused(&error, "c", &["3 x 1", "4 x 3"]);
+        let error = lt.matmul(Matmul::new().alpha(&short), &a, &b, d()).unwrap_err().error;
         assert_refused(&error, "alpha", &["3", "1"]);
-
-        let twice = spec.batch(2).stride_a(0).stride_b(0);
-        let mask = up(&device, [0u8; 96]);
-        let epilogue = Epilogue::drelu_bgrad(&mask, up(&device, [0.0f32; 8]));
-        let d = up(&device, [7.0f32; 24]);
-        let error = lt.matmul_with(twice.stride_bias(2), operands, epilogue, d).unwrap_err().error;
-        assert_refused(&error, "stride_bias", &["2", "4"]);
+        let error = lt.matmul(Matmul::new().beta(&short), &a, &b, d()).unwrap_err().error;
+        assert_refused(&error, "beta", &["3", "1"]);
     }
 }
 
@@ -110,37 +115,47 @@ fn scales_are_of_8_bit_floats_alone_and_have_their_lengths() {
     for device in devices() {
         let lt = device.blas_lt();
         let (a, b) = (up(&device, [1.0f32; 8]), up(&device, [1.0f32; 6]));
-        let (one, spec) = (up(&device, [1.0f32]), Matmul::new(4, 3, 2));
-        let d = || up(&device, [7.0f32; 12]);
-        let error = lt.matmul_with(spec, Operands::new(&a, &b).scale_b(&one), Epilogue::none(), d()).unwrap_err().error;
+        let (a, b) = (columns(&a, 4, 2), columns(&b, 2, 3));
+        let one = up(&device, [1.0f32]);
+        let d = || device.full([4, 3], 7.0f32).unwrap();
+        let operands = Operands::new(&a, &b).scale_b(&one);
+        let error = lt.matmul_with(Matmul::new(), operands, Epilogue::none(), d()).unwrap_err().error;
         assert_refused(&error, "scale_b", &["f32"]);
-        let epilogue = Epilogue::none().amax(up(&device, [0.0f32]));
-        let error = lt.matmul_with(spec, Operands::new(&a, &b), epilogue, d()).unwrap_err().error;
+        let epilogue = Epilogue::none().amax();
+        let error = lt.matmul_with(Matmul::new(), Operands::new(&a, &b), epilogue, d()).unwrap_err().error;
         assert_refused(&error, "amax", &["f32"]);
 
         let (a, b) = (up(&device, [F8E4M3::ONE; 8]), up(&device, [F8E4M3::ONE; 6]));
+        let (a, b) = (columns(&a, 4, 2), columns(&b, 2, 3));
         let two = up(&device, [1.0f32; 2]);
-        let d = || up(&device, [bf16::ONE; 12]);
-        let with = |operands, d| lt.matmul_with(spec, operands, Epilogue::none(), d).unwrap_err().error;
+        let d = || device.full([4, 3], bf16::ONE).unwrap();
+        let with = |operands, d| lt.matmul_with(Matmul::new(), operands, Epilogue::none(), d).unwrap_err().error;
         assert_refused(&with(Operands::new(&a, &b).scale_a(&two), d()), "scale_a", &["2", "1"]);
         assert_refused(&with(Operands::new(&a, &b).scale_d(&one), d()), "scale_d", &["bf16"]);
-        let (rows, columns) = (up(&device, [1.0f32; 4]), up(&device, [1.0f32; 3]));
-        assert_refused(&with(Operands::new(&a, &b).outer_scales(&rows, &two), d()), "scale_b", &["2", "3"]);
-        assert_refused(&with(Operands::new(&a, &b).outer_scales(&columns, &columns), d()), "scale_a", &["3", "4"]);
+        let (of_rows, of_columns) = (up(&device, [1.0f32; 4]), up(&device, [1.0f32; 3]));
+        assert_refused(&with(Operands::new(&a, &b).outer_scales(&of_rows, &two), d()), "scale_b", &["2", "3"]);
+        assert_refused(
+            &with(Operands::new(&a, &b).outer_scales(&of_columns, &of_columns), d()),
+            "scale_a",
+            &["3", "4"],
+        );
+        let spread = of_rows.view(Layout::new([4], [0], 0).unwrap()).unwrap();
+        assert_refused(
+            &with(Operands::new(&a, &b).outer_scales(spread, &of_columns), d()),
+            "scale_a",
+            &["`contiguous`"],
+        );
         // C has another type than such a D, so D cannot be its own C.
-        let error = lt.matmul(spec.beta(1.0), &a, &b, up(&device, [F8E4M3::ONE; 12])).unwrap_err().error;
-        assert_refused(&error, "c", &["bf16", "f8e4m3"]);
-        assert_refused(&lt.matmul(spec.tf32(true), &a, &b, d()).unwrap_err().error, "tf32", &["f8e4m3"]);
+        let error = lt.matmul(Matmul::new().beta(1.0), &a, &b, device.full([4, 3], F8E4M3::ONE).unwrap());
+        assert_refused(&error.unwrap_err().error, "c", &["bf16", "f8e4m3"]);
+        assert_refused(&lt.matmul(Matmul::new().tf32(true), &a, &b, d()).unwrap_err().error, "tf32", &["f8e4m3"]);
     }
 }
 
 #[test]
 fn what_has_no_meaning_is_unsupported() {
     #[track_caller]
-    fn unsupported<B>(outcome: Result<windlass::PendingDispatch<B>, Rejected<windlass::Bufs<B>>>, word: &str)
-    where
-        B: windlass::Output,
-    {
+    fn unsupported<O: windlass::op::Output, B>(outcome: Result<windlass::PendingDispatch<O>, Rejected<B>>, word: &str) {
         match outcome {
             Err(Rejected { error: Error::Unsupported { reason, .. }, back: Some(_), .. }) => {
                 assert!(reason.contains(word), "{reason}");
@@ -149,44 +164,42 @@ fn what_has_no_meaning_is_unsupported() {
             Ok(_) => panic!("it was done"),
         }
     }
+    fn one<T: windlass::Element>(device: &Device, x: T) -> Tensor<T> {
+        device.full([1, 1], x).unwrap()
+    }
     for device in devices() {
         let lt = device.blas_lt();
-        let i = up(&device, [Complex::new(0.0f32, 1.0)]);
-        let d = up(&device, [Complex::new(0.0f32, 0.0)]);
-        unsupported(lt.matmul_with(Matmul::new(1, 1, 1), Operands::new(&i, &i), Epilogue::relu(), d), "c32");
-        let x = up(&device, [1i8]);
+        let (i, d) = (one(&device, Complex::new(0.0f32, 1.0)), one(&device, Complex::new(0.0f32, 0.0)));
+        unsupported(lt.matmul_with(Matmul::new(), Operands::new(&i, &i), Epilogue::relu(), d), "c32");
+        let x = one(&device, 1i8);
         let operands = Operands::new(&x, &x);
-        unsupported(lt.matmul_with(Matmul::new(1, 1, 1), operands, Epilogue::gelu(), up(&device, [1i32])), "integers");
-        let x = up(&device, [1.0f32]);
-        let spec = Matmul::new(1, 1, 1).order_d(Order::Row);
-        let epilogue = Epilogue::relu_aux(up(&device, [0u8; 16]));
-        unsupported(lt.matmul_with(spec, Operands::new(&x, &x), epilogue, up(&device, [1.0f32])), "column-major");
+        unsupported(lt.matmul_with(Matmul::new(), operands, Epilogue::gelu(), one(&device, 1i32)), "integers");
     }
 }
 
 #[test]
-fn buffers_of_another_device_or_without_contents_are_refused() {
+fn tensors_of_another_device_or_without_contents_are_refused() {
     for device in devices() {
         let other = crate::common::inline().open().unwrap();
         let (x, y) = (up(&device, [1.0f32; 4]), up(&other, [1.0f32; 4]));
-        let d = || up(&device, [1.0f32; 4]);
+        let (x, y) = (columns(&x, 2, 2), columns(&y, 2, 2));
+        let d = || device.full([2, 2], 1.0f32).unwrap();
         let lt = device.blas_lt();
-        assert!(matches!(
-            lt.matmul(Matmul::new(2, 2, 2), &x, &y, d()).unwrap_err().error,
-            Error::InvalidArgument { .. }
-        ));
-        let empty = device.uninit::<f32>(4).unwrap();
-        let error = lt.matmul(Matmul::new(2, 2, 2), &x, &empty, d()).unwrap_err().error;
+        assert!(matches!(lt.matmul(Matmul::new(), &x, &y, d()).unwrap_err().error, Error::InvalidArgument { .. }));
+        let empty = || new_columns::<f32>(&device, 2, 2);
+        let error = lt.matmul(Matmul::new(), &x, &empty(), d()).unwrap_err().error;
         assert_eq!(refused(&error).0, "b");
         // D is read where beta is not zero, or not known.
-        let error = lt.matmul(Matmul::new(2, 2, 2).beta(1.0), &x, &x, device.uninit(4).unwrap()).unwrap_err().error;
+        let error = lt.matmul(Matmul::new().beta(1.0), &x, &x, empty()).unwrap_err().error;
         assert_eq!(refused(&error).0, "d");
         let one = up(&device, [1.0f32]);
-        let operands = Operands::new(&x, &x).scalars_at(&one, &one);
-        let pending = lt.matmul_with(Matmul::new(2, 2, 2), operands, Epilogue::none(), device.uninit(4).unwrap());
+        let pending = lt.matmul(Matmul::new().beta(&one), &x, &x, empty());
         assert_eq!(refused(&pending.unwrap_err().error).0, "d");
-        // ... and a C of its own makes D new.
-        let pending = lt.matmul_with(Matmul::new(2, 2, 2), operands.c(&x), Epilogue::none(), device.uninit(4).unwrap());
+        // ... and a C of its own makes D new, and so does a zero that is known.
+        let operands = Operands::new(&x, &x).c(&x);
+        let pending = lt.matmul_with(Matmul::new().alpha(&one).beta(&one), operands, Epilogue::none(), empty());
         assert_eq!(down(&device, &pending.unwrap().await_result().unwrap()), [3.0; 4]);
+        let pending = lt.matmul(Matmul::new().alpha(&one), &x, &x, empty());
+        assert_eq!(down(&device, &pending.unwrap().await_result().unwrap()), [2.0; 4]);
     }
 }

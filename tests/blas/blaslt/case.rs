@@ -1,9 +1,12 @@
 //! One product in the test's own terms: where its elements lie is worked out here anew.
 
+use super::kept;
 use crate::common::Rng;
-use windlass::blaslt::{MatmulElement, MatmulTypes, Order};
+use windlass::blaslt::{Kept, MatmulElement, MatmulTypes};
 use windlass::reference::Value;
-use windlass::{Complex, Element, F8E4M3, F8E5M2, Matmul, Transpose, bf16, f16};
+use windlass::sparse::Order;
+use windlass::tensor::Layout;
+use windlass::{Complex, Device, Element, F8E4M3, F8E5M2, Matmul, bf16, f16};
 
 /// What the tests need of an element type.
 pub trait Num: Element + Value {
@@ -14,6 +17,14 @@ pub trait Num: Element + Value {
     /// What larger values become.
     fn most() -> f64 {
         f64::INFINITY
+    }
+    /// What a product with GELU keeps whose pre-activations are these, row by row.
+    fn keep(_: &Device, _: &Lay, _: &[Self]) -> Kept<Self> {
+        panic!("no GELU of {}", Self::DTYPE)
+    }
+    /// The slopes of GELU at what was kept, row by row.
+    fn slopes(_: &Device, _: &Lay, _: &Kept<Self>) -> Vec<Self> {
+        panic!("no GELU of {}", Self::DTYPE)
     }
 }
 
@@ -28,7 +39,7 @@ impl<A, B: Num, C: Num, D: Num> Factor<B, C, D> for A where
 {
 }
 
-macro_rules! nums { ($($t:ty, $poison:expr, |$x:ident| $of:expr, $most:expr;)*) => { $(
+macro_rules! nums { ($($t:ty, $poison:expr, |$x:ident| $of:expr, $most:expr $(, $gelu:ident)?;)*) => { $(
     impl Num for $t {
         const POISON: Self = $poison;
         fn sample(rng: &mut Rng) -> Self {
@@ -40,13 +51,21 @@ macro_rules! nums { ($($t:ty, $poison:expr, |$x:ident| $of:expr, $most:expr;)*) 
         fn most() -> f64 {
             $most
         }
+        $(
+            fn keep(device: &Device, lay: &Lay, x: &[Self]) -> Kept<Self> {
+                kept::$gelu(device, lay, x)
+            }
+            fn slopes(device: &Device, lay: &Lay, kept: &Kept<Self>) -> Vec<Self> {
+                kept::slopes(device, lay, kept)
+            }
+        )?
     }
 )* } }
 nums! {
-    f32, f32::NAN, |x| x as f32, f64::INFINITY;
-    f64, f64::NAN, |x| x, f64::INFINITY;
-    f16, f16::NAN, |x| f16::from_f64(x), f64::INFINITY;
-    bf16, bf16::NAN, |x| bf16::from_f64(x), f64::INFINITY;
+    f32, f32::NAN, |x| x as f32, f64::INFINITY, gelu;
+    f64, f64::NAN, |x| x, f64::INFINITY, gelu;
+    f16, f16::NAN, |x| f16::from_f64(x), f64::INFINITY, gelu;
+    bf16, bf16::NAN, |x| bf16::from_f64(x), f64::INFINITY, gelu;
     F8E4M3, F8E4M3::NAN, |x| F8E4M3::from_f64(x), 448.0;
     F8E5M2, F8E5M2::NAN, |x| F8E5M2::from_f64(x), 57344.0;
     i8, 99, |x| (x * 8.0) as i8, 127.0;
@@ -118,6 +137,18 @@ impl Lay {
         })
     }
 
+    /// As a layout; without axes of a batch if there is one matrix, or all share one.
+    pub fn layout(&self) -> Layout {
+        let ld = self.ld as isize;
+        let [down, right] = if self.order == Order::Column { [1, ld] } else { [ld, 1] };
+        let layout = if self.batch == 1 || self.stride == 0 {
+            Layout::new([self.rows, self.columns], [down, right], 0)
+        } else {
+            Layout::new([self.batch, self.rows, self.columns], [self.stride as isize, down, right], 0)
+        };
+        layout.unwrap()
+    }
+
     /// Random elements, and poison between them.
     pub fn fill<T: Num>(&self, rng: &mut Rng) -> Vec<T> {
         (0..self.len()).map(|at| if self.holds(at) { T::sample(rng) } else { T::POISON }).collect()
@@ -170,16 +201,12 @@ impl Kind {
         matches!(self, Bias | ReluBias | ReluAuxBias | GeluBias | GeluAuxBias)
     }
 
-    /// It has an auxiliary matrix.
-    pub fn has_aux(self) -> bool {
-        use Kind::*;
-        self.masked() || matches!(self, GeluAux | GeluAuxBias | DGelu | DGeluBgrad)
+    pub fn reads_mask(self) -> bool {
+        matches!(self, Kind::DRelu | Kind::DReluBgrad)
     }
 
-    /// Its auxiliary matrix is a mask.
-    pub fn masked(self) -> bool {
-        use Kind::*;
-        matches!(self, ReluAux | ReluAuxBias | DRelu | DReluBgrad)
+    pub fn reads_pre(self) -> bool {
+        matches!(self, Kind::DGelu | Kind::DGeluBgrad)
     }
 
     pub fn gradient(self) -> bool {
@@ -199,20 +226,22 @@ pub struct Plan {
     pub m: usize,
     pub n: usize,
     pub k: usize,
-    pub trans: [Transpose; 2],
-    /// A, B, C, D.
+    /// Whether the views of A and B are transposed.
+    pub trans: [bool; 2],
+    pub conjugate: [bool; 2],
+    /// As stored: A, B, C, D.
     pub lay: [Lay; 4],
     pub batch: usize,
     pub kind: Kind,
     /// A C of its own.
     pub separate: bool,
-    /// Alpha and beta on the device.
-    pub on_device: bool,
+    /// Whether alpha and beta are on the device.
+    pub on_device: [bool; 2],
     pub alpha: f64,
     pub beta: f64,
+    /// A bias, or its gradient, has an element for each row of D.
+    pub per_row: bool,
     pub bias_stride: usize,
-    pub aux_ld: usize,
-    pub aux_stride: usize,
     /// Scales of A, B, D and the largest magnitude; for 8-bit floats.
     pub scaled: bool,
     pub outer: bool,
@@ -238,7 +267,7 @@ impl Plan {
     /// What a network uses: sizes in multiples of 16, A transposed, one matrix, scalars from the host, D its own C.
     pub fn usual(rng: &mut Rng, kind: Kind) -> Self {
         let mut plan = Self::random(rng, kind, Freedom { tidy: true, in_place: true, ..Freedom::default() });
-        (plan.batch, plan.on_device, plan.separate) = (1, false, false);
+        (plan.batch, plan.on_device, plan.separate) = (1, [false; 2], false);
         plan.lay.iter_mut().for_each(|lay| lay.batch = 1);
         plan
     }
@@ -254,11 +283,8 @@ impl Plan {
     /// The same of these sizes.
     pub fn of_sizes(rng: &mut Rng, kind: Kind, free: Freedom, [m, n, k]: [usize; 3]) -> Self {
         let tidy = free.tidy;
-        let trans = match (tidy, free.complex) {
-            (true, _) => [Transpose::Yes, Transpose::No],
-            (false, false) => [(); 2].map(|()| rng.pick(&[Transpose::No, Transpose::Yes, Transpose::Conjugate])),
-            (false, true) => [(); 2].map(|()| rng.pick(&[Transpose::No, Transpose::Yes, Transpose::Conjugate])),
-        };
+        let turned = if tidy { [1, 0] } else { [(); 2].map(|()| rng.pick(&[0, 1, 2])) };
+        let (trans, mut conjugate) = (turned.map(|how| how > 0), turned.map(|how| how > 1));
         let batch = rng.pick(&[1, 1, 1, 2, 3]);
         let mut orders = [Order::Column; 4];
         if !tidy && rng.below(2) == 0 {
@@ -267,59 +293,67 @@ impl Plan {
                 orders = [Order::Row; 4];
             }
         }
-        if kind.has_aux() {
-            orders[3] = Order::Column;
-        }
-        let stored = |trans, rows, columns| if trans == Transpose::No { (rows, columns) } else { (columns, rows) };
+        let stored = |trans, rows, columns| if trans { (columns, rows) } else { (rows, columns) };
         let shapes = [stored(trans[0], m, k), stored(trans[1], k, n), (m, n), (m, n)];
         let mut lay: [Lay; 4] = std::array::from_fn(|i| Lay::random(rng, shapes[i], orders[i], batch, tidy));
         if batch > 1 && rng.below(4) == 0 {
             lay[rng.below(2)].stride = 0;
         }
         let separate = !free.in_place || rng.below(3) == 0;
-        let unit = if kind.masked() { 128 } else { 8 };
-        let aux_ld = m.next_multiple_of(unit) + if tidy { 0 } else { rng.pick(&[0, unit]) };
-        let aux_stride = aux_ld * n + if tidy { 0 } else { rng.pick(&[0, unit]) };
-        let long = if kind == Kind::BgradB { n } else { m };
-        let bias_stride = if kind.gradient() { long + rng.pick(&[0, 3]) } else { rng.pick(&[0, m, m + 3]) };
+        let per_row = tidy || rng.pick(&[true, false]);
+        // A conjugate that is not transposed.
+        if !tidy && rng.pick(&[false, true]) {
+            conjugate = conjugate.map(|conjugate| !conjugate);
+        }
+        let long = if per_row { m } else { n };
+        let bias_stride = if kind.gradient() { long + rng.pick(&[0, 3]) } else { rng.pick(&[0, long, long + 3]) };
         let factor = |rng: &mut Rng| {
             if free.integer { rng.pick(&[0.0, 1.0, 2.0, -3.0]) } else { rng.pick(&[0.0, 1.0, 1.0, 0.75, -1.5]) }
         };
         let scaled = free.fp8 && rng.below(2) == 0;
+        let (alpha, on_device) = (rng.below(4) == 0, rng.pick(&[[true, true], [true, false], [false, true]]));
         Plan {
             m,
             n,
             k,
             trans,
+            conjugate,
             lay,
             batch,
             kind,
             separate,
-            on_device: rng.below(4) == 0,
+            on_device: if alpha { on_device } else { [false; 2] },
             alpha: factor(rng),
             beta: if rng.below(2) == 0 { 0.0 } else { factor(rng) },
+            per_row,
             bias_stride,
-            aux_ld,
-            aux_stride,
             scaled,
             outer: scaled && !free.fp8_out && rng.below(3) == 0,
             quantized: free.fp8_out && rng.below(2) == 0,
         }
     }
 
-    /// As the library takes it.
-    pub fn spec<S: Num>(&self) -> Matmul<S> {
-        let [a, b, c, d] = self.lay;
-        let mut spec = Matmul::new(self.m, self.n, self.k).trans_a(self.trans[0]).trans_b(self.trans[1]);
-        spec = spec.order_a(a.order).order_b(b.order).order_c(c.order).order_d(d.order);
-        spec = spec.lda(a.ld).ldb(b.ld).ldc(c.ld).ldd(d.ld).batch(self.batch);
-        spec = spec.stride_a(a.stride).stride_b(b.stride).stride_c(c.stride).stride_d(d.stride);
-        spec = spec.stride_bias(self.bias_stride).ld_aux(self.aux_ld).stride_aux(self.aux_stride);
-        spec.alpha(S::of(self.alpha)).beta(S::of(self.beta))
+    /// The specification, without alpha and beta.
+    pub fn spec<'a, S: Num>(&self) -> Matmul<'a, S> {
+        let [a, b] = self.conjugate;
+        let spec = if a { Matmul::new().conjugate_a() } else { Matmul::new() };
+        if b { spec.conjugate_b() } else { spec }
     }
 
-    /// Elements (bits of a mask) of the auxiliary matrices.
-    pub fn aux_len(&self) -> usize {
-        self.aux_stride * (self.batch - 1) + self.aux_ld * self.n
+    /// Whether a bias may lie across the lines of D: then the library is not asked for the product as it is.
+    pub fn is_in_steps(&self) -> bool {
+        let bias = self.kind.biased() || matches!(self.kind, Kind::DReluBgrad | Kind::DGeluBgrad);
+        let chosen = self.kind.gradient() && (self.m == 1 || self.n == 1);
+        bias && (chosen || self.per_row == (self.lay[3].order == Order::Row))
+    }
+
+    /// Elements of a bias.
+    pub fn bias_len(&self) -> usize {
+        if self.per_row { self.m } else { self.n }
+    }
+
+    /// Where element (`i`, `j`) is if matrices of the shape of D lie row by row, without gaps.
+    pub fn at(&self, batch: usize, i: usize, j: usize) -> usize {
+        (batch * self.m + i) * self.n + j
     }
 }

@@ -5,6 +5,7 @@ mod bad_input;
 mod case;
 mod check;
 mod exact;
+mod kept;
 mod modes;
 mod odd;
 mod plans;

@@ -1,8 +1,8 @@
 //! Less precise ways to multiply, switched on.
 
-use crate::common::{devices, down, is_host, seeds, up};
+use crate::common::{columns, devices, down, is_host, new_columns, rows, seeds, up};
 use windlass::reference::{self, GemmSpec, Trans, Value, gemm_error_bound};
-use windlass::{F8E4M3, Matmul, Transpose};
+use windlass::{F8E4M3, Matmul};
 
 /// The error is that of factors rounded to 11 bits, on a GPU more than f32 allows, and only where it was switched on.
 #[test]
@@ -20,9 +20,10 @@ fn tf32_rounds_the_factors_where_it_is_allowed() {
             let (single, tf32) = (bounds(f32::UNIT), bounds(2.0f64.powi(-10)));
             let (on_a, on_b) = (up(&device, &a[..]), up(&device, &b[..]));
             for allowed in [true, false, true] {
-                let d = device.uninit(n * n).unwrap();
-                let d = device.blas_lt().matmul(Matmul::new(n, n, n).tf32(allowed), &on_a, &on_b, d).unwrap();
-                let d = down(&device, &d.await_result().unwrap());
+                let d = new_columns(&device, n, n);
+                let (a, b) = (columns(&on_a, n, n), columns(&on_b, n, n));
+                let d = device.blas_lt().matmul(Matmul::new().tf32(allowed), a, b, d).unwrap();
+                let d = down(&device, d.await_result().unwrap().buffer());
                 let off: Vec<f64> = d.iter().zip(&want).map(|(x, y)| (f64::from(*x) - f64::from(*y)).abs()).collect();
                 let coarse = off.iter().zip(&single).any(|(off, bound)| off > bound);
                 assert_eq!(coarse, allowed && !is_host(&device), "tf32 {allowed} on {device:?}");
@@ -46,10 +47,10 @@ fn fast_accumulation_of_whole_numbers_is_exact() {
             let want: Vec<f32> =
                 (0..n * n).map(|at| (0..n).map(|p| a[p + at % n * n] * b[p + at / n * n]).sum()).collect();
             for allowed in [true, false] {
-                let spec = Matmul::new(n, n, n).trans_a(Transpose::Yes).fast_accumulation(allowed);
-                let d = device.uninit::<f32>(n * n).unwrap();
-                let d = device.blas_lt().matmul(spec, &on_a, &on_b, d).unwrap().await_result().unwrap();
-                assert_eq!(down(&device, &d), want, "fast {allowed} on {device:?}");
+                let (spec, d) = (Matmul::new().fast_accumulation(allowed), new_columns::<f32>(&device, n, n));
+                let (a, b) = (rows(&on_a, n, n), columns(&on_b, n, n));
+                let d = device.blas_lt().matmul(spec, a, b, d).unwrap().await_result().unwrap();
+                assert_eq!(down(&device, d.buffer()), want, "fast {allowed} on {device:?}");
             }
         });
     }

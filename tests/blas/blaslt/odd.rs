@@ -3,9 +3,11 @@
 
 use super::case::Num;
 use super::sweep::may_refuse;
-use crate::common::{devices, down, is_host, up};
-use windlass::blaslt::{Auto, Epilogue, MatmulElement, MatmulTypes, Operands, Order};
-use windlass::{DType, Device, F8E4M3, Matmul, Transpose, bf16};
+use crate::common::{columns, devices, down, is_host, up};
+use windlass::blaslt::{Auto, Epilogue, MatmulElement, MatmulTypes, Operands};
+use windlass::sparse::Order;
+use windlass::tensor::{Layout, Lines};
+use windlass::{DType, Device, DeviceBuffer, F8E4M3, Matmul, TensorRef, bf16};
 
 /// Small whole numbers, which every type has, and whose sums none rounds.
 fn whole<T: Num>(x: usize) -> T {
@@ -14,7 +16,8 @@ fn whole<T: Num>(x: usize) -> T {
     T::of(if T::DTYPE == DType::I8 { x / 8.0 } else { x })
 }
 
-fn product<A, D>(device: &Device, [m, n, k]: [usize; 3], trans: [Transpose; 2], order: Order)
+/// Whether A and B lie transposed.
+fn product<A, D>(device: &Device, [m, n, k]: [usize; 3], trans: [bool; 2], order: Order)
 where
     A: MatmulElement<A, D, Auto> + Num,
     D: Num,
@@ -25,15 +28,24 @@ where
         Order::Column => i + j * rows,
         Order::Row => i * columns + j,
     };
-    let of_a = |i: usize, p: usize| if trans_a == Transpose::No { at(m, k, i, p) } else { at(k, m, p, i) };
-    let of_b = |p: usize, j: usize| if trans_b == Transpose::No { at(k, n, p, j) } else { at(n, k, j, p) };
+    let of_a = |i: usize, p: usize| if trans_a { at(k, m, p, i) } else { at(m, k, i, p) };
+    let of_b = |p: usize, j: usize| if trans_b { at(n, k, j, p) } else { at(k, n, p, j) };
     let a: Vec<A> = (0..m * k).map(|i| whole(i * 7 + 1)).collect();
     let b: Vec<A> = (0..k * n).map(|i| whole(i * 3)).collect();
-    let spec = Matmul::new(m, n, k).trans_a(trans_a).trans_b(trans_b);
-    let spec = if order == Order::Row { spec.row_major() } else { spec };
     let (on_a, on_b) = (up(device, a.clone()), up(device, b.clone()));
-    let d = device.blas_lt().matmul(spec, &on_a, &on_b, device.uninit::<D>(m * n).unwrap()).unwrap();
-    let d = down(device, &d.await_result().unwrap());
+    let lines = |m, n| if order == Order::Row { Layout::rows(m, n) } else { Layout::columns(m, n) };
+    fn view<T: Num>(
+        x: &DeviceBuffer<T>,
+        trans: bool,
+        [m, n]: [usize; 2],
+        lines: impl Fn(usize, usize) -> Lines,
+    ) -> TensorRef<'_, T> {
+        if trans { x.view(lines(n, m)).unwrap().transpose() } else { x.view(lines(m, n)).unwrap() }
+    }
+    let (view_a, view_b) = (view(&on_a, trans_a, [m, k], lines), view(&on_b, trans_b, [k, n], lines));
+    let d = device.uninit::<D>(m * n).unwrap().with_layout(lines(m, n)).unwrap();
+    let d = device.blas_lt().matmul(Matmul::new(), view_a, view_b, d).unwrap();
+    let d = down(device, d.await_result().unwrap().buffer());
     let value = |x: A| {
         let [x, _] = x.parts();
         x as i64
@@ -45,12 +57,7 @@ where
     }
 }
 
-const TRANSPOSES: [[Transpose; 2]; 4] = [
-    [Transpose::Yes, Transpose::No],
-    [Transpose::No, Transpose::No],
-    [Transpose::Yes, Transpose::Yes],
-    [Transpose::No, Transpose::Yes],
-];
+const TRANSPOSES: [[bool; 2]; 4] = [[true, false], [false, false], [true, true], [false, true]];
 
 #[test]
 fn products_of_bytes_of_every_small_shape_are_exact() {
@@ -83,13 +90,16 @@ fn a_product_of_odd_sizes_is_tuned() {
         }
         let (m, n, k) = (129, 65, 33);
         let (a, b) = (up(&device, vec![F8E4M3::ONE; m * k]), up(&device, vec![F8E4M3::ONE; k * n]));
+        let (a, b) = (columns(&a, m, k), columns(&b, k, n));
         let bias = up(&device, vec![bf16::ONE; m]);
-        let (spec, operands) = (Matmul::new(m, n, k).alpha(2.0), Operands::new(&a, &b));
-        let d = up(&device, vec![bf16::ZERO; m * n]);
-        let (d, tuning) = device.blas_lt().autotune(spec, operands, Epilogue::relu_bias(&bias), d).unwrap();
+        let (spec, operands) = (Matmul::new().alpha(2.0), Operands::new(&a, &b));
+        let epilogue = Epilogue::relu_bias(&bias).per_row();
+        let d = up(&device, vec![bf16::ZERO; m * n]).with_layout(Layout::columns(m, n)).unwrap();
+        let lt = device.blas_lt();
+        let (d, tuning) = lt.autotune(spec.clone(), operands.clone(), epilogue.clone(), d).unwrap();
         assert_eq!(down(&device, &d), vec![bf16::ZERO; m * n]);
         assert_eq!(tuning.chosen.is_some(), !is_host(&device), "{tuning:?}");
-        let d = device.blas_lt().matmul_with(spec, operands, Epilogue::relu_bias(&bias), d).unwrap();
+        let d = lt.matmul_with(spec, operands, epilogue, d).unwrap();
         assert_eq!(down(&device, &d.await_result().unwrap()), vec![bf16::from_f32(67.0); m * n]);
     }
 }

@@ -2,8 +2,8 @@
 
 use super::case::{Factor, Kind, Num, Plan};
 use super::check::check;
-use crate::common::{devices, down, seeds, up};
-use windlass::{F8E4M3, Matmul, Transpose, bf16, f16};
+use crate::common::{devices, down, rows, seeds, up};
+use windlass::{F8E4M3, Matmul, bf16, f16};
 
 fn all_done<A, B, C, D>(kinds: &[Kind])
 where
@@ -77,9 +77,9 @@ fn row_major_layers_of_8_bit_floats_are_done() {
         let (points, outputs, inputs) = (32, 16, 48);
         let (x, w) =
             (up(&device, vec![F8E4M3::ONE; points * inputs]), up(&device, vec![F8E4M3::ONE; outputs * inputs]));
-        let spec = Matmul::new(points, outputs, inputs).row_major().trans_b(Transpose::Yes);
-        let y = device.uninit::<bf16>(points * outputs).unwrap();
-        let y = device.blas_lt().matmul(spec, &x, &w, y).unwrap().await_result().unwrap();
+        let (x, w) = (rows(&x, points, inputs), rows(&w, outputs, inputs));
+        let y = device.uninit::<bf16>([points, outputs]).unwrap();
+        let y = device.blas_lt().matmul(Matmul::new(), x, w.transpose(), y).unwrap().await_result().unwrap();
         assert_eq!(down(&device, &y), vec![bf16::from_f32(inputs as f32); points * outputs]);
     }
 }

@@ -7,7 +7,7 @@ use super::case::{Factor, Kind, Num, Plan};
 use super::check::check;
 use crate::common::{Rng, devices, is_host, seed_left_out, seeds};
 use std::cell::RefCell;
-use windlass::blaslt::Order;
+use windlass::sparse::Order;
 use windlass::{Device, F8E4M3, F8E5M2, bf16, f16};
 
 /// What is known of a case on an H200 with cuBLASLt 13.
@@ -46,7 +46,7 @@ fn batch(plan: &mut Plan) {
 }
 
 fn on_device(plan: &mut Plan) {
-    plan.on_device = true;
+    plan.on_device = [true; 2];
 }
 
 fn separate(plan: &mut Plan) {
@@ -70,6 +70,15 @@ fn rows(plan: &mut Plan) {
         (lay.order, lay.ld) = (Order::Row, lay.columns.next_multiple_of(16));
         lay.stride = lay.ld * lay.rows;
     }
+}
+
+fn rows_by_columns(plan: &mut Plan) {
+    rows(plan);
+    plan.per_row = false;
+}
+
+fn by_columns(plan: &mut Plan) {
+    plan.per_row = false;
 }
 
 macro_rules! cases { ($($name:literal, $known:expr, $a:ty, $b:ty, $c:ty => $d:ty, $kind:ident, $change:ident;)*) => {
@@ -143,6 +152,14 @@ cases! {
     "rows", Done, f32, f32, f32 => f32, Bias, rows;
     "rows", Done, f16, f16, f16 => f16, Bias, rows;
     "rows", Done, bf16, bf16, bf16 => bf16, ReluBias, rows;
+    "rows", Done, f16, f16, f16 => f16, Bias, rows_by_columns;
+    "rows", Done, bf16, bf16, bf16 => bf16, GeluAuxBias, rows_by_columns;
+    "rows", Done, bf16, bf16, bf16 => bf16, ReluAuxBias, rows;
+    "rows", Done, f16, f16, f16 => f16, DReluBgrad, rows_by_columns;
+    "rows", Done, f16, f16, f16 => f16, DGeluBgrad, rows;
+    "a bias across", Done, f16, f16, f16 => f16, Bias, by_columns;
+    "a bias across", Done, f32, f32, f32 => f32, ReluAuxBias, by_columns;
+    "a bias across", Done, bf16, bf16, bf16 => bf16, DGeluBgrad, by_columns;
     "rows", Done, bf16, bf16, bf16 => bf16, Relu, rows;
     "rows", Done, bf16, bf16, bf16 => bf16, BgradA, rows;
     "rows", Done, bf16, bf16, bf16 => bf16, BgradB, rows;

@@ -325,7 +325,7 @@ fn an_extreme_of_a_flipped_view_is_the_first_of_it() {
         assert_eq!(blas.iamin(&flipped).unwrap().await_result().unwrap(), Some(0), "{device:?}");
         let second = x.slice((windlass::tensor::AxisSlice::from(..).step(-2),)).unwrap();
         assert_eq!(blas.iamax(&second).unwrap().await_result().unwrap(), Some(2), "-0.5, 0.5, 1 on {device:?}");
-        let at = blas.iamax_into(&flipped, device.uninit_tensor([1]).unwrap()).unwrap();
+        let at = blas.iamax_into(&flipped, device.uninit([1]).unwrap()).unwrap();
         assert_eq!(device.item(&at).unwrap(), 2, "counted from 1");
     }
 }

@@ -1,12 +1,23 @@
 //! Batches of gemv.
 
-use super::matrix::{Matrix, TRANSPOSES, near, product, scalar};
+use super::matrix::{Matrix, TRANSPOSES, near, number, places, product, scalar};
 use crate::common::{Laid, Rng, Sample, assert_same_bits, devices, down, refused, seeds, up};
 use windlass::blas::{BlasElement, Gemv};
-use windlass::{Complex, Device, Transpose, Vector};
+use windlass::tensor::Layout;
+use windlass::{Complex, Device, Error, Tensor, TensorRef, Transpose};
 
 fn lengths<T>(a: &Matrix<T>, of: Transpose) -> (usize, usize) {
     if of == Transpose::No { (a.m, a.n) } else { (a.n, a.m) }
+}
+
+fn spec<'a, T: BlasElement>(of: Transpose) -> Gemv<'a, T> {
+    if of == Transpose::Conjugate { Gemv::new().conjugate_a() } else { Gemv::new() }
+}
+
+/// A layout, `count` times, with a new first axis.
+fn repeated(layout: &Layout, count: usize, stride: usize) -> Layout {
+    let strides = [&[stride as isize], layout.strides()].concat();
+    Layout::new([&[count], layout.shape()].concat(), strides, layout.offset()).unwrap()
 }
 
 fn strided<T: Sample + BlasElement>(device: &Device, rng: &mut Rng, (m, n): (usize, usize), count: usize) {
@@ -14,62 +25,64 @@ fn strided<T: Sample + BlasElement>(device: &Device, rng: &mut Rng, (m, n): (usi
         let (alpha, beta) = (scalar::<T>(rng), scalar::<T>(rng));
         let lda = m.max(1) + rng.below(2);
         let all: Vec<Matrix<T>> = (0..count).map(|_| Matrix::general(rng, m, n, lda)).collect();
-        let (rows, cols) = lengths(&Matrix::<T>::general(rng, m, n, lda), of);
+        let model = Matrix::<T>::general(rng, m, n, lda);
+        let (rows, cols) = lengths(&model, of);
         let xs: Vec<Laid<T>> = (0..count).map(|_| Laid::new(&rng.samples::<T>(cols), incx)).collect();
         let ys: Vec<Laid<T>> = (0..count).map(|_| Laid::new(&rng.samples::<T>(rows), incy)).collect();
         // One behind the other; each with its own room behind it.
-        let stride = |lens: Vec<usize>| lens.first().copied().unwrap_or(1);
-        let (sa, sx, sy) = (
-            stride(all.iter().map(|a| a.data.len()).collect()),
-            stride(xs.iter().map(|x| x.data.len()).collect()),
-            stride(ys.iter().map(|y| y.data.len()).collect()),
-        );
         let da = up(device, all.iter().flat_map(|a| a.data.clone()).collect::<Vec<_>>());
         let dx = up(device, xs.iter().flat_map(|x| x.data.clone()).collect::<Vec<_>>());
         let dy = up(device, ys.iter().flat_map(|y| y.data.clone()).collect::<Vec<_>>());
-        let spec = Gemv::new(m, n).trans(of).lda(lda).alpha(alpha).beta(beta).batch(count);
-        let spec = spec.incx(incx).incy(incy).stride_a(sa).stride_x(sx).stride_y(sy);
-        let (at_alpha, at_beta) = (up(device, [alpha]), up(device, [beta]));
-        let blas = device.blas();
-        let pending = if rng.below(3) == 0 {
-            blas.gemv_strided_batched(spec.scalars_at(&at_alpha, &at_beta), &da, &dx, dy)
-        } else {
-            blas.gemv_strided_batched(spec, &da, &dx, dy)
-        };
-        let got = down(device, &pending.unwrap().await_result().unwrap());
+        let vector = |n: usize, inc: isize| Laid::new(&vec![T::NAN; n], inc);
+        let (of_x, of_y) = (vector(cols, incx), vector(rows, incy));
+        let a = da.view(repeated(&model.layout, count, model.data.len())).unwrap();
+        let a = if of == Transpose::No { a } else { a.swap_axes(1, 2).unwrap() };
+        let x = dx.view(repeated(&of_x.layout(), count, of_x.data.len())).unwrap();
+        let y = dy.with_layout(repeated(&of_y.layout(), count, of_y.data.len())).unwrap();
+        let ([alpha_at, beta_at], mut keep_alpha, mut keep_beta) = (places(rng), None, None);
+        let spec = spec(of).alpha(number(device, alpha, alpha_at, &mut keep_alpha));
+        let spec = spec.beta(number(device, beta, beta_at, &mut keep_beta));
+        let what = format!("{spec:?}, {a:?}, {x:?}, {y:?}");
+        let got = device.blas().gemv(spec, a, x, y).expect(&what).await_result().expect(&what);
+        assert_eq!(got.shape(), [count, rows]);
+        let (got, sy) = (down(device, got.buffer()), of_y.data.len());
         for (i, a) in all.iter().enumerate() {
             let (x, y) = (xs[i].elements(&xs[i].data), ys[i].elements(&ys[i].data));
             let (mut want, bounds) = product(a, of, alpha, &x, beta, &y);
             if m == 0 || n == 0 {
                 want = y;
             }
-            let what = format!("{i} of {spec:?} on {device:?}");
-            near(&ys[i], &got[i * sy..(i + 1) * sy], &want, &bounds, &what);
+            near(&ys[i], &got[i * sy..(i + 1) * sy], &want, &bounds, &format!("{i} of {what}"));
         }
     }
 }
 
-fn buffers<T: Sample + BlasElement>(device: &Device, rng: &mut Rng, (m, n): (usize, usize), count: usize) {
+fn lists<T: Sample + BlasElement>(device: &Device, rng: &mut Rng, (m, n): (usize, usize), count: usize) {
     for (of, (incx, incy)) in TRANSPOSES.into_iter().zip([(1, 1), (2, -1), (-2, 2)]) {
         let (alpha, beta) = (scalar::<T>(rng), scalar::<T>(rng));
-        let all: Vec<Matrix<T>> = (0..count).map(|_| Matrix::general(rng, m, n, m.max(1))).collect();
+        let all: Vec<Matrix<T>> = (0..count).map(|_| Matrix::general(rng, m, n, m.max(1) + 1)).collect();
         let (rows, cols) = lengths(&Matrix::<T>::general(rng, m, n, m.max(1)), of);
         let xs: Vec<Laid<T>> = (0..count).map(|_| Laid::new(&rng.samples::<T>(cols), incx)).collect();
         let ys: Vec<Laid<T>> = (0..count).map(|_| Laid::new(&rng.samples::<T>(rows), incy)).collect();
         let da: Vec<_> = all.iter().map(|a| up(device, &a.data[..])).collect();
         let dx: Vec<_> = xs.iter().map(|x| x.up(device)).collect();
-        let spec = Gemv::new(m, n).trans(of).alpha(alpha).beta(beta);
-        let matrices: Vec<_> = da.iter().map(|a| a.as_in()).collect();
-        let vectors: Vec<Vector<'_, T>> = xs.iter().zip(&dx).map(|(x, dx)| x.view(dx)).collect();
-        let outputs = ys.iter().map(|y| y.view_mut(device)).collect();
-        let got = device.blas().gemv_batched(spec, &matrices, &vectors, outputs).unwrap().await_result().unwrap();
+        let matrices = all.iter().zip(&da).map(|(a, da)| a.turned(da, of));
+        let vectors = xs.iter().zip(&dx).map(|(x, dx)| x.tensor(dx));
+        let outputs = ys.iter().map(|y| y.tensor_mut(device));
+        let ([alpha_at, beta_at], mut keep_alpha, mut keep_beta) = (places(rng), None, None);
+        let spec = spec(of).alpha(number(device, alpha, alpha_at, &mut keep_alpha));
+        let spec = spec.beta(number(device, beta, beta_at, &mut keep_beta));
+        let what = format!("{spec:?} of {m} x {n}, {of:?}");
+        let got = device.blas().gemv_batched(spec, matrices, vectors, outputs).expect(&what);
+        let got = got.await_result().expect(&what);
+        assert_eq!(got.len(), count);
         for (i, a) in all.iter().enumerate() {
             let (x, y) = (xs[i].elements(&xs[i].data), ys[i].elements(&ys[i].data));
             let (mut want, bounds) = product(a, of, alpha, &x, beta, &y);
             if m == 0 || n == 0 {
                 want = y;
             }
-            near(&ys[i], &down(device, &got[i]), &want, &bounds, &format!("{i} of {spec:?} on {device:?}"));
+            near(&ys[i], &down(device, got[i].buffer()), &want, &bounds, &format!("{i} of {what} on {device:?}"));
         }
     }
 }
@@ -81,7 +94,7 @@ fn batches_agree_with_the_oracle_one_by_one() {
             [((5, 3), 0), ((5, 3), 1), ((3, 9), 4), ((0, 2), 3), ((2, 0), 3), ((1, 1), 5), ((33, 40), 70)]
         {
             strided::<T>(device, rng, shape, count);
-            buffers::<T>(device, rng, shape, count);
+            lists::<T>(device, rng, shape, count);
         }
     }
     for device in devices() {
@@ -97,15 +110,26 @@ fn batches_agree_with_the_oracle_one_by_one() {
 #[test]
 fn a_matrix_or_a_vector_may_be_shared_by_a_batch() {
     for device in devices() {
-        let (a, x) = (up(&device, [1.0f64, 2.0]), up(&device, [1.0, 10.0, 100.0]));
-        let spec = Gemv::new(1, 2).batch(2).stride_a(0).stride_x(1);
-        let y = device.blas().gemv_strided_batched(spec, &a, &x, device.uninit(2).unwrap()).unwrap();
-        assert_eq!(down(&device, &y.await_result().unwrap()), [21.0, 210.0]);
-        // The defaults put one behind the other.
-        let a = up(&device, [1.0f64, 2.0, 3.0, 4.0]);
-        let y =
-            device.blas().gemv_strided_batched(Gemv::new(1, 2).batch(2), &a, &a, device.uninit(2).unwrap()).unwrap();
-        assert_eq!(down(&device, &y.await_result().unwrap()), [5.0, 25.0]);
+        let (blas, x) = (device.blas(), up(&device, [1.0f64, 10.0, 100.0]));
+        let a = device.tensor([2, 2], [1.0f64, 2.0, 3.0, 4.0]).unwrap();
+        let y = |shape: &[usize]| device.uninit::<f64>(shape).unwrap();
+        let row = a.slice((..1, ..)).unwrap();
+        // Vectors that overlap, and one matrix without a batch axis, or with one of extent 1.
+        let windows = x.view(Layout::new([2, 2], [1, 1], 0).unwrap()).unwrap();
+        for row in [row.view(), row.unsqueeze(0).unwrap()] {
+            let got = blas.gemv(Gemv::new(), &row, &windows, y(&[2, 1])).unwrap();
+            assert_eq!(down(&device, &got), [21.0, 210.0]);
+        }
+        // One vector for three batches of two matrices, whose axes are one run.
+        let each = a.reshape([2, 1, 2]).unwrap();
+        let two = x.slice(..2).unwrap();
+        let got = blas.gemv(Gemv::new(), &each, two, y(&[2, 1])).unwrap();
+        assert_eq!(down(&device, &got), [21.0, 43.0]);
+        let got = blas.gemv(Gemv::new(), &a, two, y(&[3, 2, 2])).unwrap();
+        assert_eq!(down(&device, &got), [21.0, 43.0].repeat(6));
+        // The matrices go on after those of a larger batch, vectors after those of a smaller one: not at even distances.
+        let error = blas.gemv(Gemv::new(), &each, two, y(&[3, 2, 1])).unwrap_err().error;
+        assert!(refused(&error).0 == "a" && error.to_string().contains("`contiguous`"), "{error}");
     }
 }
 
@@ -113,64 +137,100 @@ fn a_matrix_or_a_vector_may_be_shared_by_a_batch() {
 fn batches_that_do_not_fit_are_refused_and_come_back() {
     for device in devices() {
         let (blas, four) = (device.blas(), up(&device, [1.0f64; 4]));
-        let y = || up(&device, [7.0f64; 4]);
-        let spec = Gemv::<f64>::new(2, 1);
-        for (batch, name) in [
-            (spec.batch(3), "a"),
-            (spec.batch(2).stride_a(3), "a"),
-            (spec.batch(2).stride_x(4), "x"),
-            (spec.batch(2).stride_y(1), "stride_y"),
-            (spec.batch(2).incy(2), "y"),
-            (spec.batch(2).incx(0), "x"),
-            (spec.batch(usize::MAX), "count"),
-            (spec.batch(2).stride_a(usize::MAX), "a"),
+        let eight = up(&device, [1.0f64; 8]);
+        let of = |extents: &[usize], strides: &[isize], offset| Layout::new(extents, strides, offset).unwrap();
+        let a = of(&[2, 2, 1], &[2, 1, 2], 0);
+        let (x, y) = (of(&[2, 1], &[1, 1], 0), of(&[2, 2], &[2, 1], 0));
+        for (case, name, text) in [
+            ([of(&[3, 2, 1], &[2, 1, 2], 0), x.clone(), y.clone()], "a", "[3, 2, 1]"),
+            ([a.clone(), of(&[3, 1], &[1, 1], 0), y.clone()], "x", "[3, 1]"),
+            ([a.clone(), of(&[2, 2], &[2, 1], 0), y.clone()], "x", "shape [2, 2]"),
+            ([a.clone(), x.clone(), of(&[2, 3], &[3, 1], 0)], "y", "shape [2, 3]"),
+            ([a.clone(), x.clone(), of(&[2], &[1], 0)], "a", "[2, 2, 1]"),
+            ([of(&[2, 2], &[4, 2], 0), of(&[2, 2], &[2, 1], 0), y.clone()], "a", "`contiguous`"),
+            ([a.clone(), of(&[2, 1], &[-1, 1], 1), y.clone()], "x", "`contiguous`"),
+            ([a.clone(), x.clone(), of(&[2, 2], &[0, 1], 0)], "y", "`contiguous`"),
+            ([a.clone(), x.clone(), of(&[2, 2], &[1, 2], 0)], "y", "`contiguous`"),
+            ([of(&[2, 2], &[1, 2], 0), of(&[2, 2], &[2, 0], 0), y.clone()], "x", "increment of 0"),
         ] {
-            let rejected = blas.gemv_strided_batched(batch, &four, &four, y()).unwrap_err();
-            assert_eq!(refused(&rejected.error).0, name, "{batch:?}: {rejected}");
-            assert_same_bits(&down(&device, &rejected.back.unwrap().0), &[7.0; 4], "y comes back");
+            let moved = up(&device, [7.0f64; 8]).with_layout(&case[2]).unwrap();
+            let (a, x) = (eight.view(&case[0]).unwrap(), eight.view(&case[1]).unwrap());
+            let rejected = blas.gemv(Gemv::new(), a, x, moved).unwrap_err();
+            let (argument, reason) = refused(&rejected.error);
+            assert!(argument == name && reason.contains(text), "{case:?}: {rejected}");
+            assert_same_bits(&down(&device, rejected.back.unwrap().0.buffer()), &[7.0; 8], "y comes back");
         }
-        let (a, x) = ([four.as_in(); 2], [Vector::from(four.as_in().slice(0..1).unwrap()); 2]);
-        let outputs = |lens: &[usize]| lens.iter().map(|n| y().into_strided(*n, 1)).collect();
-        let rejected = blas.gemv_batched(spec, &a, &x, outputs(&[2])).unwrap_err();
-        assert_eq!(refused(&rejected.error).0, "a");
-        let rejected = blas.gemv_batched(spec, &a, &x[..1], outputs(&[2, 2])).unwrap_err();
-        assert_eq!(refused(&rejected.error).0, "x");
-        let rejected = blas.gemv_batched(spec, &a, &x, outputs(&[2, 3])).unwrap_err();
-        assert_eq!(refused(&rejected.error).0, "y");
-        assert!(rejected.back.is_some_and(|(all,)| all.len() == 2), "all outputs come back");
-        let mixed = vec![y().into_strided(2, 1), y().into_strided(2, -1)];
-        let rejected = blas.gemv_batched(spec, &a, &x, mixed).unwrap_err();
-        assert!(refused(&rejected.error).1.contains("increments"), "{rejected}");
-        let banded = blas.gemv_strided_batched(Gemv::banded(1, 1, 0, 0).batch(1), &four, &four, y()).unwrap_err();
-        assert!(matches!(banded.error, windlass::Error::Unsupported { .. }));
-        let rejected = blas.gemv_batched(Gemv::banded(1, 1, 0, 0), &a, &x, outputs(&[1, 1])).unwrap_err();
-        assert!(matches!(rejected.error, windlass::Error::Unsupported { .. }), "{rejected}");
+        let banded = blas.gemv(
+            Gemv::banded(0, 0),
+            four.view(of(&[2, 1, 1], &[1, 1, 1], 0)).unwrap(),
+            four.view(of(&[2, 1], &[1, 1], 0)).unwrap(),
+            device.zeros([2, 1]).unwrap(),
+        );
+        let banded = banded.unwrap_err();
+        assert!(matches!(banded.error, Error::Unsupported { .. }) && banded.back.is_some(), "{banded}");
+    }
+}
+
+#[test]
+fn lists_that_do_not_fit_are_refused_and_come_back() {
+    for device in devices() {
+        let (blas, four) = (device.blas(), up(&device, [1.0f64; 4]));
+        let (column, row) = (four.view(Layout::columns(2, 1)).unwrap(), four.view(Layout::columns(1, 2)).unwrap());
+        let (one, two): (TensorRef<'_, f64>, TensorRef<'_, f64>) =
+            (four.slice(..1).unwrap().into(), four.slice(..2).unwrap().into());
+        let wide = four.view(Layout::columns(2, 1).batch(1, 2)).unwrap();
+        let y = |n: usize, inc: isize| -> Tensor<f64> {
+            let offset = if inc < 0 { n - 1 } else { 0 };
+            up(&device, [7.0f64; 4]).with_layout(Layout::new([n], [inc], offset).unwrap()).unwrap()
+        };
+        let view = || column.view();
+        let square = four.view(Layout::columns(2, 2)).unwrap();
+        for (a, x, y, name) in [
+            (vec![view(), view()], vec![one.view(), one.view()], vec![y(2, 1)], "a"),
+            (vec![view(), view()], vec![one.view()], vec![y(2, 1), y(2, 1)], "x"),
+            (vec![view(), view()], vec![one.view(), one.view()], vec![y(2, 1), y(3, 1)], "y[1]"),
+            (vec![view(), view()], vec![one.view(), two.view()], vec![y(2, 1), y(2, 1)], "x[1]"),
+            (vec![view(), view()], vec![one.view(), one.view()], vec![y(2, 1), y(2, -1)], "y[1]"),
+            (vec![view(), square.view()], vec![one.view(), two.view()], vec![y(2, 1), y(2, 1)], "a[1]"),
+            (vec![view(), row.view()], vec![one.view(), two.view()], vec![y(2, 1), y(1, 1)], "a[1]"),
+            (vec![wide.view(), view()], vec![one.view(), one.view()], vec![y(2, 1), y(2, 1)], "a[0]"),
+        ] {
+            let lens = y.len();
+            let rejected = blas.gemv_batched(Gemv::new(), a, x, y).unwrap_err();
+            assert_eq!(refused(&rejected.error).0, name, "{rejected}");
+            let (back,) = rejected.back.unwrap();
+            assert_eq!(back.len(), lens, "all outputs come back");
+            assert!(back.iter().all(|y| down(&device, y.buffer()) == [7.0; 4]), "as they were");
+        }
+        let tensors = |n: usize| vec![up(&device, vec![7.0f64; n]), up(&device, vec![7.0f64; n])];
+        let band = four.view(Layout::columns(1, 1)).unwrap();
+        let rejected = blas.gemv_batched(Gemv::banded(0, 0), [&band; 2], [&one; 2], tensors(1)).unwrap_err();
+        assert!(matches!(rejected.error, Error::Unsupported { .. }), "{rejected}");
         assert!(rejected.back.is_some_and(|(all,)| all.len() == 2), "all outputs come back");
     }
 }
 
-/// What has no elements lies nowhere, however far apart its matrices and vectors are said to be.
+/// What has no elements lies nowhere.
 #[test]
-fn batches_without_elements_may_be_said_to_lie_apart() {
+fn batches_without_elements_leave_their_outputs() {
     for device in devices() {
-        let (blas, none) = (device.blas(), up(&device, Vec::<f64>::new()));
-        let six = up(&device, [f64::NAN; 6]);
-        for of in TRANSPOSES {
-            // Without rows as stored; each x, or each y, has two elements all the same.
-            let spec = Gemv::new(0, 2).trans(of).beta(5.0);
-            for batch in [spec.batch(3), spec.batch(3).stride_a(7)] {
-                let what = format!("{batch:?} on {device:?}");
-                if of == Transpose::No {
-                    let y = blas.gemv_strided_batched(batch.stride_y(9), &none, &six, up(&device, [])).expect(&what);
-                    assert!(y.await_result().unwrap().is_empty());
-                } else {
-                    let y = blas.gemv_strided_batched(batch.stride_x(9), &none, &none, up(&device, [7.0; 6]));
-                    assert_eq!(down(&device, &y.expect(&what).await_result().unwrap()), [7.0; 6], "{what}");
-                }
-            }
-        }
-        // An operand with elements must hold the batch all the same.
-        let rejected = blas.gemv_strided_batched(Gemv::new(0, 2).batch(4), &none, &six, up(&device, [])).unwrap_err();
+        let (blas, none) = (device.blas(), device.zeros::<f64>([3, 0, 2]).unwrap());
+        let nans = device.full([3, 2], f64::NAN).unwrap();
+        let beta = || Gemv::new().beta(5.0);
+        // Without rows: each x has two elements all the same.
+        let y = blas.gemv(beta(), &none, &nans, device.zeros([3, 0]).unwrap()).unwrap();
+        assert!(y.await_result().unwrap().is_empty());
+        // Without columns, each y has.
+        let x = device.zeros::<f64>([3, 0]).unwrap();
+        let y = blas.gemv(beta(), none.swap_axes(1, 2).unwrap(), &x, device.full([3, 2], 7.0).unwrap()).unwrap();
+        assert_eq!(down(&device, &y), [7.0; 6]);
+        // However far apart they are said to be.
+        let far = none.buffer().view(Layout::columns(0, 2).batch(3, 7)).unwrap();
+        let y = blas.gemv(beta(), far, &nans, device.zeros([3, 0]).unwrap()).unwrap();
+        assert!(y.await_result().unwrap().is_empty());
+        // An operand with elements must go with the batch all the same.
+        let four = device.zeros::<f64>([4, 0, 2]).unwrap();
+        let rejected = blas.gemv(beta(), &four, &nans, device.zeros([4, 0]).unwrap()).unwrap_err();
         assert_eq!(refused(&rejected.error).0, "x");
     }
 }
@@ -182,25 +242,27 @@ fn unread<T: Sample + BlasElement>(device: &Device) {
     for (of, incy) in TRANSPOSES.into_iter().flat_map(|of| [1isize, 2, -2].map(|inc| (of, inc))) {
         let (m, n) = (4, 2);
         let rows = if of == Transpose::No { m } else { n };
-        for beta in [0.0, 1.0, -2.0] {
+        for (beta, beta_at) in [0.0, 1.0, -2.0].into_iter().flat_map(|beta| [(beta, false), (beta, true)]) {
             let old = if beta == 0.0 { T::NAN } else { T::real(3.0) };
             let want = vec![T::real(if beta == 0.0 { 0.0 } else { 3.0 * beta }); rows];
             let y = Laid::new(&vec![old; rows], incy);
             let check = |got: &[T], what: &str| {
                 let got = y.changed(got, what);
-                assert_eq!(got, want, "{what}: beta {beta}, {of:?}, {incy}, {} on {device:?}", T::DTYPE);
+                assert_eq!(got, want, "{what}: beta {beta}, {beta_at}, {of:?}, {incy}, {} on {device:?}", T::DTYPE);
             };
-            let spec = Gemv::new(m, n).trans(of).alpha(zero).beta(T::real(beta));
-            let batch = spec.batch(count).incy(incy).stride_y(y.data.len());
+            let (mut one, mut other) = (None, None);
+            let spec = |keep| spec::<T>(of).alpha(zero).beta(number(device, T::real(beta), beta_at, keep));
+            let turned = |batch: Layout| if of == Transpose::No { batch } else { batch.swap_axes(-1, -2).unwrap() };
             let all = up(device, std::iter::repeat_n(&y.data, count).flatten().copied().collect::<Vec<T>>());
-            let got =
-                down(device, &blas.gemv_strided_batched(batch, &nans, &nans, all).unwrap().await_result().unwrap());
-            got.chunks(y.data.len()).for_each(|got| check(got, "strided"));
-            let (matrices, x) = ([nans.as_in(); 3], nans.as_in().slice(0..m + n - rows).unwrap());
-            let outputs = (0..count).map(|_| y.view_mut(device)).collect();
-            let got =
-                blas.gemv_batched(spec, &matrices, &[Vector::from(x); 3], outputs).unwrap().await_result().unwrap();
-            got.iter().for_each(|got| check(&down(device, got), "in buffers"));
+            let all = all.with_layout(repeated(&y.layout(), count, y.data.len())).unwrap();
+            let a = nans.view(turned(Layout::columns(m, n).batch(count, m * n).try_into().unwrap())).unwrap();
+            let x = nans.as_in().slice(0..m + n - rows).unwrap();
+            let got = blas.gemv(spec(&mut one), a, x, all).unwrap().await_result().unwrap();
+            down(device, got.buffer()).chunks(y.data.len()).for_each(|got| check(got, "strided"));
+            let a = nans.view(turned(Layout::columns(m, n).try_into().unwrap())).unwrap();
+            let outputs = (0..count).map(|_| y.tensor_mut(device));
+            let got = blas.gemv_batched(spec(&mut other), [&a; 3], [x; 3], outputs).unwrap().await_result().unwrap();
+            got.iter().for_each(|got| check(&down(device, got.buffer()), "in lists"));
         }
     }
 }

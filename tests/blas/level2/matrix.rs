@@ -1,9 +1,10 @@
 //! Matrices as their definition sees them, and as memory has them: NaN wherever nothing must be read.
 
-use crate::common::{INCREMENTS, Laid, Rng, Sample, assert_near, assert_same_bits};
-use windlass::blas::BlasElement;
+use crate::common::{INCREMENTS, Laid, Rng, Sample, assert_near, assert_same_bits, up};
+use windlass::blas::{BlasElement, Numbers};
 use windlass::reference::{self, GemmSpec, Pair, Trans};
-use windlass::{Diag, Transpose, Uplo};
+use windlass::tensor::{IntoLayout, Layout};
+use windlass::{Device, DeviceBuffer, Diag, Element, Tensor, TensorRef, Transpose, Uplo};
 
 /// The sizes of the published BLAS tests, and some larger.
 pub(crate) const SIZES: [usize; 8] = [0, 1, 2, 3, 5, 9, 33, 130];
@@ -54,6 +55,26 @@ pub(crate) fn scalar<T: Sample>(rng: &mut Rng) -> T {
     rng.pick(&all)
 }
 
+/// Whether `alpha`, and whether `beta`, is on the device: mostly neither is.
+pub(crate) fn places(rng: &mut Rng) -> [bool; 2] {
+    rng.pick(&[[false; 2], [false; 2], [false; 2], [true; 2], [true, false], [false, true]])
+}
+
+/// A number by value, or on the device, where `keep` keeps it.
+pub(crate) fn number<'a, T: Element>(
+    device: &Device,
+    value: T,
+    on_device: bool,
+    keep: &'a mut Option<DeviceBuffer<T>>,
+) -> Numbers<'a, T> {
+    if on_device { (&*keep.insert(up(device, [value]))).into() } else { value.into() }
+}
+
+/// The triangle that the transposed view shows.
+pub(crate) fn other(uplo: Uplo) -> Uplo {
+    if uplo == Uplo::Upper { Uplo::Lower } else { Uplo::Upper }
+}
+
 /// The transpose as the oracle names it.
 pub(crate) fn trans(of: Transpose) -> Trans {
     match of {
@@ -85,11 +106,29 @@ pub(crate) struct Matrix<T> {
     pub(crate) entries: Vec<T>,
     /// Where it is: NaN in all places that no stored element has.
     pub(crate) data: Vec<T>,
+    /// The places of what is stored, as a call takes it.
+    pub(crate) layout: Layout,
 }
 
 impl<T: Sample> Matrix<T> {
     pub(crate) fn entry(&self, i: usize, j: usize) -> T {
         self.entries[i + j * self.m]
+    }
+
+    /// What a call reads, of a buffer of the data.
+    pub(crate) fn view<'a>(&self, buffer: &'a DeviceBuffer<T>) -> TensorRef<'a, T> {
+        buffer.view(&self.layout).expect("a view")
+    }
+
+    /// Of a full matrix, which its view transposes.
+    pub(crate) fn turned<'a>(&self, buffer: &'a DeviceBuffer<T>, of: Transpose) -> TensorRef<'a, T> {
+        let view = self.view(buffer);
+        if of == Transpose::No { view } else { view.transpose() }
+    }
+
+    /// What a call writes.
+    pub(crate) fn tensor_mut(&self, device: &Device) -> Tensor<T> {
+        up(device, &self.data[..]).with_layout(&self.layout).expect("a tensor")
     }
 
     /// A general matrix with columns `lda` apart.
@@ -98,13 +137,14 @@ impl<T: Sample> Matrix<T> {
         let len = if m == 0 || n == 0 { 0 } else { lda * (n - 1) + m };
         let mut data = vec![T::NAN; len + 2];
         (0..n).for_each(|j| (0..m).for_each(|i| data[i + j * lda] = entries[i + j * m]));
-        Matrix { m, n, entries, data }
+        let layout = Layout::columns(m, n).ld(lda).into_layout().expect("a layout");
+        Matrix { m, n, entries, data, layout }
     }
 
     /// A band matrix.
     pub(crate) fn band(rng: &mut Rng, m: usize, n: usize, (kl, ku): (usize, usize), lda: usize) -> Self {
         let mut entries = vec![T::default(); m * n];
-        let len = if m == 0 || n == 0 { 0 } else { lda * (n - 1) + kl + ku + 1 };
+        let len = if n == 0 { 0 } else { lda * (n - 1) + kl + ku + 1 };
         let mut data = vec![T::NAN; len + 2];
         for j in 0..n {
             for i in (0..m).filter(|i| i + ku >= j && *i <= j + kl) {
@@ -112,7 +152,8 @@ impl<T: Sample> Matrix<T> {
                 data[ku + i - j + j * lda] = entries[i + j * m];
             }
         }
-        Matrix { m, n, entries, data }
+        let layout = Layout::columns(kl + ku + 1, n).ld(lda).into_layout().expect("a layout");
+        Matrix { m, n, entries, data, layout }
     }
 
     /// What `mirror(i, j, stored)` makes of a stored triangle, of random elements by `sample(i, j)`. Element (i, j) of
@@ -148,7 +189,12 @@ impl<T: Sample> Matrix<T> {
                 data[place] = kept(i, j, element);
             }
         }
-        Matrix { m: n, n, entries, data }
+        let layout = match store {
+            Store::Full(gap) => Layout::columns(n, n).ld(n.max(1) + gap).into_layout(),
+            Store::Band(k, gap) => Layout::columns(k + 1, n).ld(k + 1 + gap).into_layout(),
+            Store::Packed => Layout::row_major([n * (n + 1) / 2]),
+        };
+        Matrix { m: n, n, entries, data, layout: layout.expect("a layout") }
     }
 }
 

@@ -6,6 +6,7 @@ mod matrix;
 mod properties;
 mod refusals;
 mod repeats;
+mod scalars;
 mod special;
 mod symmetric;
 mod triangular;

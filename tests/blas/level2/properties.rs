@@ -1,7 +1,7 @@
 //! What must hold for any shape.
 
 use super::matrix::{Matrix, Store};
-use super::triangular::{spec, triangle};
+use super::triangular::{operand, spec, triangle};
 use crate::common::{Laid, Rng, devices, down, up};
 use proptest::prelude::*;
 use windlass::blas::{Gemv, Ger};
@@ -37,10 +37,10 @@ proptest! {
             let rng = &mut Rng::new(seed);
             let a = triangle::<C>(rng, n, uplo, store, diag);
             let x = Laid::new(&rng.samples::<C>(n), inc);
-            let (spec, da, blas) = (spec::<C>(n, uplo, store).trans(trans).diag(diag), up(&device, &a.data[..]), device.blas());
-            let solved = blas.trsv(spec, &da, x.view_mut(&device)).unwrap().into_output();
-            let again = blas.trmv(spec, &da, solved.into_strided(n, inc)).unwrap().into_output();
-            let again = x.changed(&down(&device, &again), "between the elements");
+            let (spec, da, blas) = (spec(uplo, store, trans).diag(diag), up(&device, &a.data[..]), device.blas());
+            let solved = blas.trsv(spec, operand(&a, &da, store, trans), x.tensor_mut(&device)).unwrap();
+            let again = blas.trmv(spec, operand(&a, &da, store, trans), solved).unwrap();
+            let again = x.changed(&down(&device, again.buffer()), "between the elements");
             for (got, was) in again.iter().zip(x.elements(&x.data)) {
                 prop_assert!((got - was).norm() <= 1e-12, "{got} was {was} by {spec:?}");
             }
@@ -58,13 +58,12 @@ proptest! {
             let x = Laid::new(&rng.samples::<C>(m), incx);
             let (y, z) = (Laid::new(&rng.samples::<C>(n), incy), Laid::new(&rng.samples::<C>(n), incz));
             let (dx, dy, dz, blas) = (x.up(&device), y.up(&device), z.up(&device), device.blas());
-            let spec = Gemv::new(m, n).lda(lda);
-            let da = up(&device, &a.data[..]);
-            let az = blas.gemv(spec, &da, z.view(&dz), device.uninit(m).unwrap()).unwrap().into_output();
-            let yz = blas.dotc_into(y.tensor(&dy), z.tensor(&dz), device.uninit(1).unwrap()).unwrap().into_buffer();
+            let da = a.tensor_mut(&device);
+            let az = blas.gemv(Gemv::new(), &da, z.tensor(&dz), device.uninit(m).unwrap()).unwrap();
+            let yz = blas.dotc_into(y.tensor(&dy), z.tensor(&dz), device.uninit(1).unwrap()).unwrap();
             let want = down(&device, blas.axpy(&yz, x.tensor(&dx), az).unwrap());
-            let da = blas.gerc(Ger::new(m, n).lda(lda), x.view(&dx), y.view(&dy), da).unwrap().into_output();
-            let got = down(&device, &blas.gemv(spec, &da, z.view(&dz), device.uninit(m).unwrap()).unwrap().into_output());
+            let da = blas.gerc(Ger::new(), x.tensor(&dx), y.tensor(&dy), da).unwrap();
+            let got = down(&device, blas.gemv(Gemv::new(), &da, z.tensor(&dz), device.uninit(m).unwrap()).unwrap());
             for (got, want) in got.iter().zip(want) {
                 prop_assert!((got - want).norm() <= 1e-11 * (1.0 + n as f64), "{got} for {want}");
             }

@@ -1,10 +1,10 @@
 //! The same bits each time, of matrices and vectors; and what a library may do when it need not give them.
 
 use super::matrix::{Matrix, Store, TRIANGLES, conj, product, real_part, scalar};
-use crate::common::{Rng, Sample, assert_near, assert_same_bits, devices, down, seeds, up};
+use crate::common::{Rng, Sample, assert_near, assert_same_bits, columns, devices, down, seeds, up};
 use windlass::blas::{BlasElement, ComplexElement, Gemv, Symv};
 use windlass::tensor::Layout;
-use windlass::{Blas, Complex, Device, DeviceBuffer, Submitted, Tensor, Transpose, Uplo, Vector};
+use windlass::{Blas, Complex, Device, DeviceBuffer, Submitted, Tensor, TensorRef, Transpose, Uplo};
 
 /// Large enough for a GPU to share the sums of a routine out among its processors.
 const N: usize = 2000;
@@ -12,18 +12,8 @@ const N: usize = 2000;
 /// A routine of one matrix and one vector.
 type Run<T> = fn(&Blas, &DeviceBuffer<T>, &DeviceBuffer<T>, DeviceBuffer<T>) -> Vec<T>;
 
-fn gemv<T: BlasElement>(
-    blas: &Blas,
-    of: Transpose,
-    a: &DeviceBuffer<T>,
-    x: &DeviceBuffer<T>,
-    y: DeviceBuffer<T>,
-) -> Vec<T> {
-    of_buffer(blas, blas.gemv(Gemv::new(N, N).trans(of), a, x, y))
-}
-
-fn of_buffer<T: BlasElement>(blas: &Blas, submitted: Submitted<DeviceBuffer<T>>) -> Vec<T> {
-    down(blas.device(), submitted.unwrap())
+fn square<T: BlasElement>(a: &DeviceBuffer<T>) -> TensorRef<'_, T> {
+    columns(a, N, N)
 }
 
 fn of_tensor<T: BlasElement>(blas: &Blas, submitted: Submitted<Tensor<T>>) -> Vec<T> {
@@ -33,11 +23,13 @@ fn of_tensor<T: BlasElement>(blas: &Blas, submitted: Submitted<Tensor<T>>) -> Ve
 /// What is known to be summed up with atomics, or in parts, where a library is free to.
 fn routines<T: BlasElement>() -> Vec<(&'static str, Run<T>)> {
     vec![
-        ("gemv", |blas, a, x, y| gemv(blas, Transpose::No, a, x, y)),
-        ("gemv, transposed", |blas, a, x, y| gemv(blas, Transpose::Yes, a, x, y)),
-        ("gemv, conjugated", |blas, a, x, y| gemv(blas, Transpose::Conjugate, a, x, y)),
-        ("symv, lower", |blas, a, x, y| of_buffer(blas, blas.symv(Symv::new(N, Uplo::Lower), a, x, y))),
-        ("symv, upper", |blas, a, x, y| of_buffer(blas, blas.symv(Symv::new(N, Uplo::Upper), a, x, y))),
+        ("gemv", |blas, a, x, y| of_tensor(blas, blas.gemv(Gemv::new(), square(a), x, y))),
+        ("gemv, transposed", |blas, a, x, y| of_tensor(blas, blas.gemv(Gemv::new(), square(a).transpose(), x, y))),
+        ("gemv, conjugated", |blas, a, x, y| {
+            of_tensor(blas, blas.gemv(Gemv::new().conjugate_a(), square(a).transpose(), x, y))
+        }),
+        ("symv, lower", |blas, a, x, y| of_tensor(blas, blas.symv(Symv::new(Uplo::Lower), square(a), x, y))),
+        ("symv, upper", |blas, a, x, y| of_tensor(blas, blas.symv(Symv::new(Uplo::Upper), square(a), x, y))),
         ("dot", |blas, a, x, y| of_tensor(blas, blas.dot_into(a.slice(..N).unwrap(), x, y))),
         ("dotc", |blas, a, x, y| {
             of_tensor(blas, blas.dotc_into(a.view(Layout::new([N], [2], 0).unwrap()).unwrap(), x, y))
@@ -47,8 +39,8 @@ fn routines<T: BlasElement>() -> Vec<(&'static str, Run<T>)> {
 
 fn of_complex<T: ComplexElement>() -> Vec<(&'static str, Run<T>)> {
     vec![
-        ("hemv, lower", |blas, a, x, y| of_buffer(blas, blas.hemv(Symv::new(N, Uplo::Lower), a, x, y))),
-        ("hemv, upper", |blas, a, x, y| of_buffer(blas, blas.hemv(Symv::new(N, Uplo::Upper), a, x, y))),
+        ("hemv, lower", |blas, a, x, y| of_tensor(blas, blas.hemv(Symv::new(Uplo::Lower), square(a), x, y))),
+        ("hemv, upper", |blas, a, x, y| of_tensor(blas, blas.hemv(Symv::new(Uplo::Upper), square(a), x, y))),
     ]
 }
 
@@ -60,7 +52,7 @@ fn repeats<T: Sample + BlasElement>(device: &Device, rng: &mut Rng, routines: &[
         for (name, run) in routines {
             let once = || {
                 let y = device.zeros(N).unwrap();
-                run(&blas, &a, &x, y)
+                run(&blas, &a, &x, y.into_buffer())
             };
             let first = once();
             assert!(first.iter().any(|y| *y != T::default()), "{name} did something");
@@ -84,7 +76,7 @@ fn the_same_call_gives_the_same_bits() {
 }
 
 /// symv or hemv.
-type Product<T> = fn(&Blas, Symv<T>, &DeviceBuffer<T>, Vector<'_, T>, DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>>;
+type Product<T> = fn(&Blas, Symv<'_, T>, TensorRef<'_, T>, &DeviceBuffer<T>, DeviceBuffer<T>) -> Submitted<Tensor<T>>;
 
 /// The library may add up in any order then, but what it adds up is the same.
 fn unordered<T: Sample + BlasElement>(device: &Device, rng: &mut Rng, hermitian: bool, run: Product<T>) {
@@ -95,8 +87,8 @@ fn unordered<T: Sample + BlasElement>(device: &Device, rng: &mut Rng, hermitian:
         let (alpha, beta, x, y) = (T::sample(rng), scalar(rng), rng.samples::<T>(n), rng.samples::<T>(n));
         let (want, bounds) = product(&a, Transpose::No, alpha, &x, beta, &y);
         let (da, dx) = (up(device, &a.data[..]), up(device, x));
-        let spec = Symv::new(n, uplo).alpha(alpha).beta(beta);
-        let got = run(&device.blas().atomics(true), spec, &da, (&dx).into(), up(device, y));
+        let spec = Symv::new(uplo).alpha(alpha).beta(beta);
+        let got = run(&device.blas().atomics(true), spec, a.view(&da), &dx, up(device, y));
         let got = down(device, &got.unwrap().await_result().unwrap());
         let what = format!("{n}, {uplo:?}, Hermitian {hermitian}, of {} on {device:?}", T::DTYPE);
         (0..n).for_each(|i| assert_near(got[i], want[i], bounds[i], &format!("element {i} of {what}")));

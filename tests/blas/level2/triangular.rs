@@ -1,17 +1,32 @@
 //! trmv, trsv and their banded and packed forms.
 
-use super::matrix::{DIAGONALS, Matrix, SIZES, STORES, Store, TRANSPOSES, TRIANGLES, conj, increments, near, product};
+use super::matrix::{
+    DIAGONALS, Matrix, SIZES, STORES, Store, TRANSPOSES, TRIANGLES, conj, increments, near, other, product,
+};
 use crate::common::{Laid, Rng, Sample, devices, down, left_out, seeds, up};
 use windlass::blas::{BlasElement, Trmv};
 use windlass::reference;
-use windlass::{Complex, Device, Diag, Transpose, Uplo};
+use windlass::{Complex, Device, DeviceBuffer, Diag, TensorRef, Transpose, Uplo};
 
-pub(crate) fn spec<T: BlasElement>(n: usize, uplo: Uplo, store: Store) -> Trmv<T> {
+/// `op(A)`: full matrices are transposed by their views.
+pub(crate) fn spec(uplo: Uplo, store: Store, of: Transpose) -> Trmv {
+    let shown = if of == Transpose::No { uplo } else { other(uplo) };
     match store {
-        Store::Full(gap) => Trmv::new(n, uplo).lda(n.max(1) + gap),
-        Store::Band(k, gap) => Trmv::banded(n, k, uplo).lda(k + 1 + gap),
-        Store::Packed => Trmv::packed(n, uplo),
+        Store::Full(_) if of == Transpose::Conjugate => Trmv::new(shown).conjugate_a(),
+        Store::Full(_) => Trmv::new(shown),
+        Store::Band(..) => Trmv::banded(uplo).trans(of),
+        Store::Packed => Trmv::packed(uplo).trans(of),
     }
+}
+
+/// What a call with that specification reads.
+pub(crate) fn operand<'a, T: Sample>(
+    a: &Matrix<T>,
+    buffer: &'a DeviceBuffer<T>,
+    store: Store,
+    of: Transpose,
+) -> TensorRef<'a, T> {
+    if matches!(store, Store::Full(_)) { a.turned(buffer, of) } else { a.view(buffer) }
 }
 
 /// A triangle that is easy to solve: a diagonal of 1 to 2, and beside it elements whose sum stays below a half. A unit
@@ -43,16 +58,17 @@ fn check<T: Sample + BlasElement>(device: &Device, rng: &mut Rng, n: usize, stor
                     continue;
                 }
                 let x = Laid::new(&rng.samples::<T>(n), inc);
-                let spec = spec::<T>(n, uplo, store).trans(of).diag(diag);
+                let spec = spec(uplo, store, of).diag(diag);
                 let what = format!("{spec:?}, {inc}, on {device:?}");
                 let xs = x.elements(&x.data);
 
                 let (want, bounds) = product(&a, of, T::real(1.0), &xs, T::real(0.0), &xs);
-                let got = device.blas().trmv(spec, &da, x.view_mut(device)).unwrap().await_result().unwrap();
-                near(&x, &down(device, &got), &want, &bounds, &format!("trmv by {what}"));
+                let got = device.blas().trmv(spec, operand(&a, &da, store, of), x.tensor_mut(device)).expect(&what);
+                let got = down(device, got.await_result().expect(&what).buffer());
+                near(&x, &got, &want, &bounds, &format!("trmv by {what}"));
 
-                let got = device.blas().trsv(spec, &da, x.view_mut(device)).unwrap().await_result().unwrap();
-                let solved = x.changed(&down(device, &got), &what);
+                let got = device.blas().trsv(spec, operand(&a, &da, store, of), x.tensor_mut(device)).expect(&what);
+                let solved = x.changed(&down(device, got.await_result().expect(&what).buffer()), &what);
                 for (i, was) in xs.iter().enumerate() {
                     let element = |k: usize| match of {
                         Transpose::No => a.entry(i, k),

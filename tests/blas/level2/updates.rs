@@ -1,13 +1,14 @@
 //! ger, syr, her, syr2, her2 and their packed forms.
 
 use super::matrix::{
-    Matrix, SIZES, Store, TRIANGLES, conj, factors, imaginary_part, increments, near_matrix, real_part,
+    Matrix, SIZES, Store, TRIANGLES, conj, factors, imaginary_part, increments, near_matrix, number, other, real_part,
 };
 use super::symmetric::with_imaginary;
 use crate::common::{Laid, Rng, Sample, devices, down, is_host, left_out, seeds, up};
-use windlass::blas::{BlasElement, ComplexElement, Ger, Her, Scaled, Syr, Syr2};
+use windlass::blas::{BlasElement, ComplexElement, Ger, Syr};
 use windlass::reference::Update;
-use windlass::{Complex, Device, DeviceBuffer, Submitted, Uplo};
+use windlass::tensor::Part;
+use windlass::{Complex, Device, Submitted, Tensor, Uplo};
 
 const STORES: [Store; 3] = [Store::Full(0), Store::Full(2), Store::Packed];
 
@@ -17,45 +18,34 @@ fn cases<T: Sample>(rng: &mut Rng, n: usize) -> Vec<((isize, isize), T)> {
     all.flat_map(|inc| factors::<T>(rng, n).into_iter().map(move |alpha| (inc, alpha))).collect()
 }
 
-/// Scalars by value or on the device, as it comes.
-macro_rules! scaled {
-    ($rng:expr, $device:expr, $spec:expr, $alpha:expr, $at:ident) => {
-        if $rng.below(4) == 0 {
-            $at = up($device, [$alpha]);
-            $spec.alpha_at(&$at)
-        } else {
-            Scaled::from($spec.alpha($alpha))
-        }
-    };
-}
-
 fn ger<T: Sample + BlasElement>(device: &Device, rng: &mut Rng, m: usize, n: usize) {
     for ((incx, incy), alpha) in cases::<T>(rng, n) {
         if left_out(5) {
             continue;
         }
         for conjugate in [false, true] {
-            let lda = m.max(1) + rng.below(3);
-            let a = Matrix::<T>::general(rng, m, n, lda);
+            // By columns, or by rows: then what lies by columns is the transposed matrix.
+            let by_rows = !(conjugate && T::COMPLEX) && rng.below(2) == 0;
+            let (rows, cols) = if by_rows { (n, m) } else { (m, n) };
+            let lda = rows.max(1) + rng.below(3);
+            let a = Matrix::<T>::general(rng, rows, cols, lda);
+            let place = |i: usize, j: usize| if by_rows { (j, i) } else { (i, j) };
             let (x, y) = (Laid::new(&rng.samples::<T>(m), incx), Laid::new(&rng.samples::<T>(n), incy));
-            let (dx, dy, da) = (x.up(device), y.up(device), up(device, &a.data[..]));
-            let at;
-            let spec = scaled!(rng, device, Ger::new(m, n).lda(lda), alpha, at);
-            let blas = device.blas();
-            let (xv, yv) = (x.view(&dx), y.view(&dy));
+            let (dx, dy, mut keep) = (x.up(device), y.up(device), None);
+            let da = a.tensor_mut(device).part(|all| Ok(if by_rows { all.transpose() } else { all.clone() })).unwrap();
+            let spec = Ger::new().alpha(number(device, alpha, rng.below(4) == 0, &mut keep));
+            let what = format!("{m} x {n}, {spec:?}, {da:?}, {alpha:?}, {incx}, {incy}, conjugate {conjugate}");
+            let (blas, xv, yv) = (device.blas(), x.tensor(&dx), y.tensor(&dy));
             let pending = if conjugate { blas.gerc(spec, xv, yv, da) } else { blas.ger(spec, xv, yv, da) };
-            let got = down(device, &pending.unwrap().await_result().unwrap());
+            let got = down(device, pending.expect(&what).await_result().expect(&what).buffer());
             let (xs, ys) = (x.elements(&x.data), y.elements(&y.data));
             let mut places = Vec::new();
             for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
-                let update = Update { alpha, beta: T::default(), conj: conjugate, a: a.entry(i, j) };
+                let (row, col) = place(i, j);
+                let update = Update { alpha, beta: T::default(), conj: conjugate, a: a.entry(row, col) };
                 let (want, bound) = update.element([xs[i]; 2], [ys[j]; 2]);
-                places.push((i + j * lda, want, bound));
+                places.push((row + col * lda, want, bound));
             }
-            let what = format!(
-                "{m} x {n}, {lda}, {alpha:?}, {incx}, {incy}, conjugate {conjugate}, {} on {device:?}",
-                T::DTYPE
-            );
             near_matrix(&a.data, &got, &places, &what);
         }
     }
@@ -79,7 +69,7 @@ fn check<T: Sample + BlasElement>(
     device: &Device,
     rng: &mut Rng,
     (n, uplo, store, hermitian): (usize, Uplo, Store, bool),
-    call: impl FnOnce(DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>>,
+    call: impl FnOnce(Uplo, Part<T>) -> Submitted<Tensor<T>>,
     element: impl Fn(usize, usize, T) -> Option<(T, f64)>,
     what: &str,
 ) {
@@ -87,7 +77,12 @@ fn check<T: Sample + BlasElement>(
     let diagonal = |i, j, x: T| if hermitian && i == j { real_part(x) } else { x };
     let kept = |i: usize, j: usize, x: T| if hermitian && i == j { with_imaginary(x, junk) } else { x };
     let a = Matrix::triangle(n, uplo, store, |i, j| diagonal(i, j, T::sample(rng)), conj, kept);
-    let got = down(device, &call(up(device, &a.data[..])).unwrap().await_result().unwrap());
+    // The same triangle, of the transposed view the other one: rows are contiguous.
+    let by_rows = !hermitian && matches!(store, Store::Full(_)) && rng.below(2) == 0;
+    let shown = if by_rows { other(uplo) } else { uplo };
+    let part = a.tensor_mut(device).part(|all| Ok(if by_rows { all.transpose() } else { all.clone() })).unwrap();
+    let got = call(shown, part).expect(what).await_result().expect(what);
+    let got = down(device, got.buffer());
     let all = stored(n, uplo, store).into_iter();
     let places = all.filter_map(|(i, j, place)| element(i, j, a.entry(i, j)).map(|(want, bound)| (place, want, bound)));
     near_matrix(&a.data, &got, &places.collect::<Vec<_>>(), what);
@@ -113,54 +108,25 @@ fn symmetric<T: Sample + BlasElement>(device: &Device, rng: &mut Rng, n: usize) 
             let (dx, dy, xs, ys) = (x.up(device), y.up(device), x.elements(&x.data), y.elements(&y.data));
             let blas = device.blas();
             let what = format!("{n}, {uplo:?}, {store:?}, {alpha:?}, {incx}, {incy}, {} on {device:?}", T::DTYPE);
-            let (at, spec) = (
-                &mut None,
-                match store {
-                    Store::Full(gap) => Syr::new(n, uplo).lda(n.max(1) + gap),
-                    _ => Syr::packed(n, uplo),
-                },
-            );
-            let spec = by(rng, device, alpha, at, spec.alpha(alpha), |at| spec.alpha_at(at));
             let update = |a| Update { alpha, beta: T::default(), conj: false, a };
             let element = |i: usize, j: usize, a: T| Some(update(a).element([xs[i], xs[j]], [xs[i], xs[j]]));
-            check(
-                device,
-                rng,
-                (n, uplo, store, false),
-                |a| blas.syr(spec, x.view(&dx), a),
-                element,
-                &format!("syr, {what}"),
-            );
+            let (at, mut keep) = (rng.below(4) == 0, None);
+            let factor = number(device, alpha, at, &mut keep);
+            let call = |uplo, a| blas.syr(spec(uplo, store).alpha(factor), x.tensor(&dx), a);
+            check(device, rng, (n, uplo, store, false), call, element, &format!("syr, {what}"));
 
-            let (at, spec) = (
-                &mut None,
-                match store {
-                    Store::Full(gap) => Syr2::new(n, uplo).lda(n.max(1) + gap),
-                    _ => Syr2::packed(n, uplo),
-                },
-            );
-            let spec = by(rng, device, alpha, at, spec.alpha(alpha), |at| spec.alpha_at(at));
             let update = |a| Update { alpha, beta: alpha, conj: false, a };
             let element = |i: usize, j: usize, a: T| Some(update(a).element([xs[i], xs[j]], [ys[i], ys[j]]));
-            let call = |a| blas.syr2(spec, x.view(&dx), y.view(&dy), a);
+            let (at, mut keep) = (rng.below(4) == 0, None);
+            let factor = number(device, alpha, at, &mut keep);
+            let call = |uplo, a| blas.syr2(spec(uplo, store).alpha(factor), x.tensor(&dx), y.tensor(&dy), a);
             check(device, rng, (n, uplo, store, false), call, element, &format!("syr2, {what}"));
         }
     }
 }
 
-/// By value three times of four, else from a buffer that `keep` keeps.
-fn by<'a, S: windlass::blas::Spec, A: Sample>(
-    rng: &mut Rng,
-    device: &Device,
-    alpha: A,
-    keep: &'a mut Option<DeviceBuffer<A>>,
-    by_value: S,
-    at: impl FnOnce(&'a DeviceBuffer<A>) -> Scaled<'a, S>,
-) -> Scaled<'a, S> {
-    if rng.below(4) != 0 {
-        return by_value.into();
-    }
-    at(keep.insert(up(device, [alpha])))
+fn spec<'a, S: BlasElement>(uplo: Uplo, store: Store) -> Syr<'a, S> {
+    if store == Store::Packed { Syr::packed(uplo) } else { Syr::new(uplo) }
 }
 
 fn hermitian<T: Sample + ComplexElement<Real = R>, R: Sample + BlasElement>(device: &Device, rng: &mut Rng, n: usize) {
@@ -178,35 +144,27 @@ fn hermitian<T: Sample + ComplexElement<Real = R>, R: Sample + BlasElement>(devi
             let on = |i: usize, j: usize, (want, bound): (T, f64)| {
                 Some((if i == j { real_part(want) } else { want }, bound))
             };
-            let spec = match store {
-                Store::Full(gap) => Her::<T>::new(n, uplo).lda(n.max(1) + gap),
-                _ => Her::packed(n, uplo),
-            };
             let update = |a| Update { alpha: real, beta: R::default(), conj: true, a };
             let element = |i: usize, j: usize, a: T| {
                 (real != R::default())
                     .then(|| update(a).element([xs[i], xs[j]], [xs[i], xs[j]]))
                     .and_then(|e| on(i, j, e))
             };
-            let call = |a| blas.her(spec.alpha(real), x.view(&dx), a);
+            let call = |uplo, a| blas.her(spec(uplo, store).alpha(real), x.tensor(&dx), a);
             check(device, rng, (n, uplo, store, true), call, element, &format!("her, {what}"));
             if real != R::default() {
                 let at = up(device, [real]);
-                let call = |a| blas.her(spec.alpha_at(&at), x.view(&dx), a);
+                let call = |uplo, a| blas.her(spec(uplo, store).alpha(&at), x.tensor(&dx), a);
                 check(device, rng, (n, uplo, store, true), call, element, &format!("her from the device, {what}"));
             }
 
-            let spec = match store {
-                Store::Full(gap) => Syr2::<T>::new(n, uplo).lda(n.max(1) + gap),
-                _ => Syr2::packed(n, uplo),
-            };
             let update = |a| Update { alpha, beta: conj(alpha), conj: true, a };
             let element = |i: usize, j: usize, a: T| {
                 (alpha != T::default())
                     .then(|| update(a).element([xs[i], xs[j]], [ys[i], ys[j]]))
                     .and_then(|e| on(i, j, e))
             };
-            let call = |a| blas.her2(spec.alpha(alpha), x.view(&dx), y.view(&dy), a);
+            let call = |uplo, a| blas.her2(spec(uplo, store).alpha(alpha), x.tensor(&dx), y.tensor(&dy), a);
             check(device, rng, (n, uplo, store, true), call, element, &format!("her2, {what}"));
         }
     }

@@ -1,10 +1,11 @@
-//! gemm in batches: strided, by lists of buffers, in groups.
+//! gemm in batches: along leading axes, by lists of tensors, in groups.
 
 use super::matrix::{TRANSPOSES, trans};
-use crate::common::{Rng, Sample, devices, down, seeds, up};
-use windlass::blas::{GemmElement, MixedElement, Scaled};
+use crate::common::{Rng, Sample, columns, conjugated, devices, down, into_columns, op, seeds, up};
+use windlass::blas::{GemmElement, MixedElement};
 use windlass::reference::{GemmSpec, gemm, gemm_error_bound};
-use windlass::{Complex, Device, Gemm, Transpose, bf16, f16};
+use windlass::tensor::{Layout, Lines};
+use windlass::{Complex, Device, Gemm, In, Tensor, TensorRef, Transpose, bf16, f16};
 
 /// One product of a batch, in and out.
 pub(crate) struct Case<T, S> {
@@ -59,17 +60,30 @@ impl<T: Sample + GemmElement<Scalar = S, Out = T>, S: Sample> Case<T, S> {
         Self::new(rng, [m, n, k], self.trans, gaps, (alpha, beta))
     }
 
-    fn call(&self) -> Gemm<T> {
-        let GemmSpec { m, n, k, alpha, beta, lda, ldb, ldc, .. } = self.spec;
-        let spec = Gemm::new(m, n, k).trans_a(self.trans[0]).trans_b(self.trans[1]);
-        spec.lda(lda).ldb(ldb).ldc(ldc).alpha(alpha).beta(beta)
+    fn call(&self) -> Gemm<'static, T> {
+        conjugated(Gemm::new().alpha(self.spec.alpha).beta(self.spec.beta), self.trans)
+    }
+
+    /// A and B in buffers.
+    fn factors<'a>(&self, a: impl Into<In<'a, T>>, b: impl Into<In<'a, T>>) -> [TensorRef<'a, T>; 2] {
+        let GemmSpec { m, n, k, lda, ldb, .. } = self.spec;
+        [op(a, self.trans[0], (m, k), lda), op(b, self.trans[1], (k, n), ldb)]
+    }
+
+    fn layout_of_c(&self) -> Lines {
+        Layout::columns(self.spec.m, self.spec.n).ld(self.spec.ldc)
+    }
+
+    fn up_c(&self, device: &Device) -> Tensor<T> {
+        up(device, &self.c[..]).with_layout(self.layout_of_c()).unwrap()
     }
 
     /// The product alone.
     pub(crate) fn check_alone(&self, device: &Device) {
-        let (a, b, c) = (up(device, &self.a[..]), up(device, &self.b[..]), up(device, &self.c[..]));
-        let got = device.blas().gemm(self.call(), &a, &b, c).unwrap().await_result().unwrap();
-        self.check(&down(device, &got), device);
+        let (a, b) = (up(device, &self.a[..]), up(device, &self.b[..]));
+        let [a, b] = self.factors(&a, &b);
+        let got = device.blas().gemm(self.call(), a, b, self.up_c(device)).unwrap().await_result().unwrap();
+        self.check(&down(device, got.buffer()), device);
     }
 
     #[track_caller]
@@ -117,9 +131,16 @@ where
         };
         let (a, b, c) = (up(device, join(|x| &x.a)), up(device, join(|x| &x.b)), up(device, join(|x| &x.c)));
         let strides = [&first.a, &first.b, &first.c].map(|x| x.len() + gap);
-        let spec = first.call().batch(count).stride_a(strides[0]).stride_b(strides[1]).stride_c(strides[2]);
-        let got = device.blas().gemm_strided_batched(spec, &a, &b, c).unwrap().await_result().unwrap();
-        let got = down(device, &got);
+        let [of_a, of_b] = first.factors(&a, &b);
+        // The batch is a new first axis.
+        let batch = |x: &TensorRef<'_, T>, stride: usize| -> Layout {
+            let steps = [&[stride as isize], x.layout().strides()].concat();
+            Layout::new([&[count], x.shape()].concat(), steps, 0).unwrap()
+        };
+        let (of_a, of_b) = (a.view(batch(&of_a, strides[0])).unwrap(), b.view(batch(&of_b, strides[1])).unwrap());
+        let c = c.with_layout(first.layout_of_c().batch(count, strides[2])).unwrap();
+        let got = device.blas().gemm(first.call(), of_a, of_b, c).unwrap().await_result().unwrap();
+        let got = down(device, got.buffer());
         for (i, case) in cases.iter().enumerate() {
             case.check(&got[i * strides[2]..][..case.c.len()], device);
         }
@@ -144,28 +165,31 @@ where
     let cases: Vec<_> = firsts.iter().zip(groups).flat_map(|(first, n)| std::iter::repeat_n(first, n)).collect();
     let cases: Vec<_> = cases.into_iter().map(|first| first.another(rng)).collect();
     let load = |of: fn(&Case<T, S>) -> &Vec<T>| cases.iter().map(|case| up(device, &of(case)[..])).collect::<Vec<_>>();
-    let (a, b, c) = (load(|x| &x.a), load(|x| &x.b), load(|x| &x.c));
-    let specs: Vec<_> = firsts.iter().zip(groups).map(|(first, n)| (first.call(), n)).collect();
-    // The scalars of some of the groups are in device memory; what the specification says does not count then.
+    let (a, b) = (load(|x| &x.a), load(|x| &x.b));
+    let c = || cases.iter().map(|case| case.up_c(device)).collect::<Vec<_>>();
+    let specs = || firsts.iter().zip(groups).map(|(first, n)| (first.call(), n));
+    // Either scalar of a group may be in device memory.
     let scalars = firsts.each_ref().map(|first| (up(device, [first.spec.alpha]), up(device, [first.spec.beta])));
-    let placed = specs.iter().zip(&scalars).map(|((spec, n), (alpha, beta))| match rng.below(2) {
-        0 => (Scaled::from(*spec), *n),
-        _ => (spec.alpha(S::real(3.0)).beta(S::real(5.0)).scalars_at(alpha, beta), *n),
+    let placed = specs().zip(&scalars).map(|((spec, n), (alpha, beta))| match rng.below(4) {
+        0 => (spec, n),
+        1 => (spec.alpha(alpha), n),
+        2 => (spec.beta(beta), n),
+        _ => (spec.alpha(alpha).beta(beta), n),
     });
     let placed: Vec<_> = placed.collect();
-    let again = load(|x| &x.c);
-    let (in_a, in_b) =
-        (a.iter().map(|x| x.as_in()).collect::<Vec<_>>(), b.iter().map(|x| x.as_in()).collect::<Vec<_>>());
-    let got = device.blas().gemm_grouped(&specs, &in_a, &in_b, c).unwrap().await_result().unwrap();
+    let views = cases.iter().zip(a.iter().zip(&b)).map(|(case, (a, b))| case.factors(a, b));
+    let (of_a, of_b): (Vec<_>, Vec<_>) = views.map(|[a, b]| (a, b)).unzip();
+    let check = |got: Vec<Tensor<T>>| {
+        got.iter().zip(&cases).for_each(|(got, case)| case.check(&down(device, got.buffer()), device));
+    };
+    let got = device.blas().gemm_grouped(specs(), &of_a, &of_b, c()).unwrap().await_result().unwrap();
     assert_eq!(got.len(), cases.len());
-    got.iter().zip(&cases).for_each(|(got, case)| case.check(&down(device, got), device));
-    let got = device.blas().gemm_grouped(&placed, &in_a, &in_b, again).unwrap().await_result().unwrap();
-    got.iter().zip(&cases).for_each(|(got, case)| case.check(&down(device, got), device));
+    check(got);
+    check(device.blas().gemm_grouped(placed, &of_a, &of_b, c()).unwrap().await_result().unwrap());
     // One group is a plain batch.
     let n = groups[0];
-    let c = cases[..n].iter().map(|case| up(device, &case.c[..])).collect();
-    let got = device.blas().gemm_batched(specs[0].0, &in_a[..n], &in_b[..n], c).unwrap().await_result().unwrap();
-    got.iter().zip(&cases).for_each(|(got, case)| case.check(&down(device, got), device));
+    let c = cases[..n].iter().map(|case| case.up_c(device));
+    check(device.blas().gemm_batched(firsts[0].call(), &of_a[..n], &of_b[..n], c).unwrap().await_result().unwrap());
 }
 
 #[test]
@@ -180,13 +204,15 @@ fn lists_of_buffers_in_groups_are_the_products_of_each() {
 #[test]
 fn a_batch_of_no_products_is_nothing() {
     for device in devices() {
-        let none = up(&device, [0f32; 0]);
-        let (spec, blas) = (Gemm::<f32>::new(3, 3, 3), device.blas());
-        let c = blas.gemm_strided_batched(spec.batch(0), &none, &none, up(&device, [7f32])).unwrap();
-        assert_eq!(down(&device, &c.await_result().unwrap()), [7.0]);
-        assert!(blas.gemm_batched::<f32>(spec, &[], &[], vec![]).unwrap().await_result().unwrap().is_empty());
-        assert!(blas.gemm_grouped(&[(spec, 1); 0], &[], &[], vec![]).unwrap().await_result().unwrap().is_empty());
-        assert!(blas.gemm_grouped(&[(spec, 0)], &[], &[], vec![]).unwrap().await_result().unwrap().is_empty());
+        let none = device.zeros::<f32>([0, 3, 3]).unwrap();
+        let (spec, blas) = (Gemm::<f32>::new, device.blas());
+        let c = up(&device, [7f32]).with_layout(Layout::columns(3, 3).batch(0, 9)).unwrap();
+        let c = blas.gemm(spec(), &none, &none, c).unwrap().await_result().unwrap();
+        assert_eq!(down(&device, c.buffer()), [7.0]);
+        let (no, out) = (|| Vec::<&Tensor<f32>>::new(), || Vec::<Tensor<f32>>::new());
+        assert!(blas.gemm_batched(spec(), no(), no(), out()).unwrap().await_result().unwrap().is_empty());
+        assert!(blas.gemm_grouped([], no(), no(), out()).unwrap().await_result().unwrap().is_empty());
+        assert!(blas.gemm_grouped([(spec(), 0)], no(), no(), out()).unwrap().await_result().unwrap().is_empty());
     }
 }
 
@@ -194,24 +220,29 @@ fn a_batch_of_no_products_is_nothing() {
 #[test]
 fn factors_without_elements_may_be_said_to_lie_apart() {
     for device in devices() {
-        let (none, c) = (up(&device, Vec::<f64>::new()), up(&device, [1.0, 2.0, 3.0]));
-        let spec = Gemm::new(1, 1, 0).beta(2.0).batch(3).stride_a(5).stride_b(7);
-        let c = device.blas().gemm_strided_batched(spec, &none, &none, c).unwrap().await_result().unwrap();
-        assert_eq!(down(&device, &c), [2.0, 4.0, 6.0], "{device:?}");
+        let (none, c) = (up(&device, Vec::<f64>::new()), device.tensor([3, 1, 1], [1.0, 2.0, 3.0]).unwrap());
+        let of = |m, n, stride| none.view(Layout::columns(m, n).batch(3, stride)).unwrap();
+        let c = device.blas().gemm(Gemm::new().beta(2.0), of(1, 0, 5), of(0, 1, 7), c).unwrap();
+        assert_eq!(down(&device, &c.await_result().unwrap()), [2.0, 4.0, 6.0], "{device:?}");
     }
 }
 
 #[test]
 fn one_matrix_may_stand_for_all() {
     for device in devices() {
-        let (a, b) = (up(&device, [2f64]), up(&device, [1.0, 2.0, 3.0]));
-        let one = up(&device, [1f64]);
-        let spec = Gemm::new(1, 1, 1).batch(3).stride_a(0).scalars_at(&a, &one); // alpha 2, beta 1
-        let c = device.blas().gemm_strided_batched(spec, &a, &b, up(&device, [1f64; 3])).unwrap();
-        assert_eq!(down(&device, &c.await_result().unwrap()), [5.0, 9.0, 13.0]);
-        let (x, list) = (a.as_in(), [b.as_in().slice(0..1).unwrap(), b.as_in().slice(2..3).unwrap()]);
-        let c = (0..2).map(|_| device.uninit(1).unwrap()).collect();
-        let c = device.blas().gemm_batched(Gemm::new(1, 1, 1), &[x, x], &list, c).unwrap().await_result().unwrap();
+        let (a, b) = (up(&device, [2f64]), device.tensor([3, 1, 1], [1.0, 2.0, 3.0]).unwrap());
+        let (one, x) = (up(&device, [1f64]), columns(&a, 1, 1));
+        let c = || device.full([3, 1, 1], 1f64).unwrap();
+        // Alpha is 2 and beta is 1: each of them on the device, or a value.
+        for spec in
+            [Gemm::new().alpha(&a).beta(&one), Gemm::new().alpha(&a).beta(1.0), Gemm::new().alpha(2.0).beta(&one)]
+        {
+            let c = device.blas().gemm(spec, &x, &b, c()).unwrap();
+            assert_eq!(down(&device, &c.await_result().unwrap()), [5.0, 9.0, 13.0]);
+        }
+        let list = [b.index(0, 0).unwrap(), b.index(0, 2).unwrap()];
+        let c = (0..2).map(|_| device.uninit([1, 1]).unwrap());
+        let c = device.blas().gemm_batched(Gemm::new(), [&x, &x], &list, c).unwrap().await_result().unwrap();
         assert_eq!((down(&device, &c[0]), down(&device, &c[1])), (vec![2.0], vec![6.0]));
     }
 }
@@ -222,16 +253,15 @@ where
 {
     // 2 x 3 times 3 x 4, row by row, twice.
     let (a, b) = (rng.samples::<T>(12), rng.samples::<T>(24));
-    let (on_a, on_b) = (up(device, &a[..]), up(device, &b[..]));
-    let spec = Gemm::new(2, 4, 3).row_major();
-    let out = device.uninit(16).unwrap();
-    let got = device.blas().gemm_strided_batched(spec.batch(2), &on_a, &on_b, out).unwrap();
+    let (on_a, on_b) = (device.tensor([2, 2, 3], &a[..]).unwrap(), device.tensor([2, 3, 4], &b[..]).unwrap());
+    let out = device.uninit([2, 2, 4]).unwrap();
+    let got = device.blas().gemm(Gemm::new(), &on_a, &on_b, out).unwrap();
     let got = down(device, &got.await_result().unwrap());
     let plain: Vec<T> = (0..2)
         .flat_map(|i| {
-            let (a, b) =
-                (on_a.as_in().slice(6 * i..6 * i + 6).unwrap(), on_b.as_in().slice(12 * i..12 * i + 12).unwrap());
-            down(device, &device.blas().gemm(spec, a, b, device.uninit(8).unwrap()).unwrap().await_result().unwrap())
+            let (a, b) = (on_a.index(0, i).unwrap(), on_b.index(0, i).unwrap());
+            let c = device.blas().gemm(Gemm::new(), a, b, device.uninit([2, 4]).unwrap()).unwrap();
+            down(device, &c.await_result().unwrap())
         })
         .collect();
     for (got, want) in got.iter().zip(&plain) {
@@ -267,34 +297,39 @@ fn batches_of_bytes_are_exact() {
                 .collect();
             let (on_a, on_b) = (up(&device, &a[..]), up(&device, &b[..]));
             let (two, zero) = (up(&device, [2i32]), up(&device, [0i32]));
-            let (by_value, out) = (Gemm::<i8>::new(m, n, k).alpha(2), up(&device, vec![7; 3 * m * n]));
-            let spec = if at % 2 == 0 { by_value.into() } else { by_value.alpha(77).scalars_at(&two, &zero) };
-            let even = match at % 2 {
-                0 => by_value.batch(3).into(),
-                _ => by_value.alpha(77).batch(3).scalars_at(&two, &zero),
+            let spec = match at % 4 {
+                0 => Gemm::<i8>::new().alpha(2),
+                1 => Gemm::new().alpha(&two).beta(&zero),
+                2 => Gemm::new().alpha(&two),
+                _ => Gemm::new().alpha(2).beta(&zero),
             };
-            let got = device.blas().gemm_strided_batched(even, &on_a, &on_b, out).unwrap();
-            assert_eq!(down(&device, &got.await_result().unwrap()), want, "{m} {n} {k}");
-            let a: Vec<_> = (0..3).map(|i| on_a.as_in().slice(i * m * k..(i + 1) * m * k).unwrap()).collect();
-            let b: Vec<_> = (0..3).map(|i| on_b.as_in().slice(i * k * n..(i + 1) * k * n).unwrap()).collect();
-            let c = (0..3).map(|_| up(&device, vec![7; m * n])).collect();
-            let got = device.blas().gemm_batched(spec, &a, &b, c).unwrap().await_result().unwrap();
-            assert_eq!(got.iter().flat_map(|c| down(&device, c)).collect::<Vec<_>>(), want);
+            let of = |m: usize, n: usize| Layout::columns(m, n).batch(3, m * n);
+            let (a, b) = (on_a.view(of(m, k)).unwrap(), on_b.view(of(k, n)).unwrap());
+            let out = up(&device, vec![7; 3 * m * n]).with_layout(of(m, n)).unwrap();
+            let got = device.blas().gemm(spec.clone(), &a, &b, out).unwrap();
+            assert_eq!(down(&device, &got.await_result().unwrap().into_buffer()), want, "{m} {n} {k}");
+            let (list_a, list_b) =
+                ([0, 1, 2].map(|i| a.index(0, i).unwrap()), [0, 1, 2].map(|i| b.index(0, i).unwrap()));
+            let c = (0..3).map(|_| into_columns(up(&device, vec![7; m * n]), m, n));
+            let got = device.blas().gemm_batched(spec, &list_a, &list_b, c).unwrap().await_result().unwrap();
+            assert_eq!(got.iter().flat_map(|c| down(&device, c.buffer())).collect::<Vec<_>>(), want);
         });
     }
 }
 
 fn mixed<T: Sample + MixedElement>(device: &Device) {
     let a = up(device, vec![T::real(256.0); 12]);
-    let out = device.uninit(2).unwrap();
-    let spec = Gemm::new(1, 1, 6);
-    let c = device.blas().gemm_mixed_strided_batched(spec.batch(2), &a, &a, out).unwrap();
+    let out = device.uninit([2, 1, 1]).unwrap();
+    let (rows, lines) =
+        (a.view(Layout::columns(1, 6).batch(2, 6)).unwrap(), a.view(Layout::columns(6, 1).batch(2, 6)).unwrap());
+    let c = device.blas().gemm_mixed(Gemm::new(), rows, lines, out).unwrap();
     assert_eq!(down(device, &c.await_result().unwrap()), [393_216.0; 2]);
     // Groups: six terms, twice six terms, and four terms twice over.
-    let (x, two, zero) = (a.as_in(), up(device, [2f32]), up(device, [0f32]));
-    let groups = [(spec.into(), 1), (spec.scalars_at(&two, &zero), 1), (Gemm::new(1, 1, 4).into(), 2)];
-    let out = (0..4).map(|_| up(device, [7f32])).collect();
-    let c = device.blas().gemm_mixed_grouped(&groups, &[x; 4], &[x; 4], out).unwrap().await_result().unwrap();
+    let (two, zero) = (up(device, [2f32]), up(device, [0f32]));
+    let groups = [(Gemm::new(), 1), (Gemm::new().alpha(&two).beta(&zero), 1), (Gemm::new(), 2)];
+    let out = (0..4).map(|_| device.full([1, 1], 7f32).unwrap());
+    let (rows, lines) = ([6, 6, 4, 4].map(|n| columns(&a, 1, n)), [6, 6, 4, 4].map(|n| columns(&a, n, 1)));
+    let c = device.blas().gemm_mixed_grouped(groups, &rows, &lines, out).unwrap().await_result().unwrap();
     let c: Vec<f32> = c.iter().flat_map(|c| down(device, c)).collect();
     assert_eq!(c, [393_216.0, 786_432.0, 262_144.0, 262_144.0]);
 }
@@ -313,20 +348,19 @@ fn a_large_batch_is_shared_among_threads() {
     for device in devices() {
         let (n, count) = (8, 3000);
         let a: Vec<f32> = (0..n * n * count).map(|i| (i % 7) as f32 - 3.0).collect();
-        let on_a = up(&device, &a[..]);
-        let out = device.uninit(n * n * count).unwrap();
-        let c = device.blas().gemm_strided_batched(Gemm::new(n, n, n).batch(count), &on_a, &on_a, out).unwrap();
-        let c = down(&device, &c.await_result().unwrap());
-        let lists: Vec<_> = (0..count).map(|i| on_a.as_in().slice(i * n * n..(i + 1) * n * n).unwrap()).collect();
-        let buffers = (0..count).map(|_| device.uninit(n * n).unwrap()).collect();
-        let each =
-            device.blas().gemm_batched(Gemm::new(n, n, n), &lists, &lists, buffers).unwrap().await_result().unwrap();
+        let (on_a, all) = (up(&device, &a[..]), Layout::columns(n, n).batch(count, n * n));
+        let (on_a, out) = (on_a.view(all).unwrap(), device.uninit(n * n * count).unwrap().with_layout(all).unwrap());
+        let c = device.blas().gemm(Gemm::new(), &on_a, &on_a, out).unwrap();
+        let c = down(&device, &c.await_result().unwrap().into_buffer());
+        let lists: Vec<_> = (0..count).map(|i| on_a.index(0, i as isize).unwrap()).collect();
+        let tensors = (0..count).map(|_| into_columns(device.uninit(n * n).unwrap().into_buffer(), n, n));
+        let each = device.blas().gemm_batched(Gemm::new(), &lists, &lists, tensors).unwrap().await_result().unwrap();
         for at in [0, 1, 1499, 2998, 2999] {
             let (a, c) = (&a[at * n * n..][..n * n], &c[at * n * n..][..n * n]);
             let want: Vec<f32> =
                 (0..n * n).map(|x| (0..n).map(|p| a[x % n + p * n] * a[p + x / n * n]).sum()).collect();
             assert_eq!(c, want, "{at}"); // small integers: exact
-            assert_eq!(down(&device, &each[at]), want, "{at}");
+            assert_eq!(down(&device, each[at].buffer()), want, "{at}");
         }
     }
 }

@@ -1,9 +1,10 @@
 //! geam, dgmm.
 
 use super::matrix::{Matrix, Number, SIZES, TRANSPOSES, each_type, real, scalar, trans};
-use crate::common::{INCREMENTS, Rng, devices, down, seeds, up};
-use windlass::blas::{Dgmm, Geam};
+use crate::common::{INCREMENTS, Rng, columns, devices, down, into_columns, seeds, up};
+use windlass::blas::Geam;
 use windlass::reference::Exact;
+use windlass::tensor::Layout;
 use windlass::{Device, Side, Transpose};
 
 fn sums<T: Number>(device: &Device, rng: &mut Rng) {
@@ -27,17 +28,19 @@ pub(crate) fn check_sum<T: Number>(
     };
     let (a, b) = (operand(rng, alpha, stored(trans_a)), operand(rng, beta, stored(trans_b)));
     let c = Matrix::<T>::poison(m, n, m.max(1) + 2, 3);
-    let spec = Geam::new(m, n).trans_a(trans_a).trans_b(trans_b).lda(a.ld).ldb(b.ld).ldc(c.ld);
-    let spec = spec.alpha(alpha).beta(beta);
+    let spec = Geam::new().alpha(alpha).beta(beta);
+    let spec = if trans_a == Transpose::Conjugate { spec.conjugate_a() } else { spec };
+    let spec = if trans_b == Transpose::Conjugate { spec.conjugate_b() } else { spec };
     let (on_a, on_b) = (a.upload(device), b.upload(device));
-    let got = device.blas().geam(spec, &on_a, &on_b, c.upload(device)).unwrap().await_result().unwrap();
+    let (of_a, of_b) = (a.op(&on_a, trans_a), b.op(&on_b, trans_b));
+    let got = device.blas().geam(spec.clone(), of_a, of_b, c.tensor(device)).unwrap().await_result().unwrap();
     let zero = Exact::from_fn(m, n, |_, _| Default::default()).scaled(T::default());
     let term = |x: &Matrix<T>, t, factor: T| match factor == T::default() {
         true => zero.clone(),
         false => x.exact().op(trans(t)).scaled(factor),
     };
     let want = term(&a, trans_a, alpha).plus(&term(&b, trans_b, beta));
-    c.assert_became(device, &got, &want, |_, _| true, &spec);
+    c.assert_became(device, got.buffer(), &want, |_, _| true, &spec);
 }
 
 #[test]
@@ -52,10 +55,12 @@ fn sums_of_matrices_are_those_of_their_elements() {
 fn transposed<T: Number>(device: &Device, rng: &mut Rng) {
     let (m, n) = (300, 501);
     let a = rng.samples::<T>(m * n);
-    let (spec, on_a) = (Geam::new(m, n).trans_a(Transpose::Yes), up(device, &a[..]));
-    let got = device.blas().geam(spec, &on_a, &on_a, device.uninit(m * n).unwrap());
-    // B has the shape of C: the buffer holds it, and is not read.
-    let got = down(device, &got.unwrap().await_result().unwrap());
+    let on_a = up(device, &a[..]);
+    let (of_a, of_c) =
+        (columns(&on_a, n, m).transpose(), into_columns(device.uninit(m * n).unwrap().into_buffer(), m, n));
+    // B is not read.
+    let got = device.blas().geam(Geam::new(), of_a, columns(&on_a, m, n), of_c).unwrap().await_result().unwrap();
+    let got = down(device, got.buffer());
     assert!((0..m * n).all(|at| got[at] == a[at / m + at % m * n]));
 }
 
@@ -91,11 +96,11 @@ pub(crate) fn check_diagonal<T: Number>(
     for (i, value) in values.iter().enumerate() {
         x[if inc < 0 { (len - 1 - i) * step } else { i * step }] = *value;
     }
-    let spec = Dgmm::new(side, m, n).lda(a.ld).ldc(c.ld);
     let (on_a, x) = (a.upload(device), up(device, x));
-    let vector = x.strided(len, inc);
-    let got = device.blas().dgmm(spec, &on_a, vector, c.upload(device)).unwrap().await_result().unwrap();
-    let got = down(device, &got);
+    let first = if inc < 0 { len.saturating_sub(1) * step } else { 0 };
+    let vector = x.view(Layout::new([len], [inc], first).unwrap()).unwrap();
+    let got = device.blas().dgmm(side, a.view(&on_a), vector, c.tensor(device)).unwrap().await_result().unwrap();
+    let got = down(device, got.buffer());
     for (place, got) in got.iter().enumerate() {
         let (i, j) = (place % c.ld, place / c.ld);
         if i >= m || j >= n {
@@ -104,7 +109,7 @@ pub(crate) fn check_diagonal<T: Number>(
         }
         let exact =
             Exact::stored(&[a.data[i + j * a.ld]], 1, 1, 1).scaled(values[if side == Side::Left { i } else { j }]);
-        assert!(exact.ratio(0, 0, *got, T::UNIT) <= 1.0, "({i}, {j}) is {got:?}: {spec:?} {inc} on {device:?}");
+        assert!(exact.ratio(0, 0, *got, T::UNIT) <= 1.0, "({i}, {j}) is {got:?}: {side:?} {inc} on {device:?}");
     }
 }
 
@@ -120,9 +125,18 @@ fn diagonal_matrices_scale_rows_or_columns_whatever_the_increment() {
 fn scalars<T: Number>(device: &Device) {
     let (a, b) = (up(device, [real::<T>(1.0), real::<T>(2.0)]), up(device, [real::<T>(3.0), real::<T>(5.0)]));
     let (alpha, beta) = (up(device, [real::<T>(2.0)]), up(device, [real::<T>(10.0)]));
-    let spec = Geam::new(2, 1).scalars_at(&alpha, &beta);
-    let c = device.blas().geam(spec, &a, &b, device.uninit(2).unwrap()).unwrap().await_result().unwrap();
-    assert_eq!(down(device, &c), [real::<T>(32.0), real::<T>(54.0)]);
+    let values = Geam::new().alpha(real::<T>(2.0)).beta(real::<T>(10.0));
+    for spec in [values.clone().alpha(&alpha).beta(&beta), values.clone().alpha(&alpha), values.clone().beta(&beta)] {
+        let c = device.uninit([2, 1]).unwrap();
+        let c = device.blas().geam(spec, columns(&a, 2, 1), columns(&b, 2, 1), c).unwrap().await_result().unwrap();
+        assert_eq!(down(device, &c), [real::<T>(32.0), real::<T>(54.0)]);
+    }
+    // A zero by value beside a factor on the device: its matrix is not read.
+    let nan = up(device, [T::NAN; 2]);
+    let c = device.uninit([2, 1]).unwrap();
+    let spec = Geam::new().alpha(T::default()).beta(&beta);
+    let c = device.blas().geam(spec, columns(&nan, 2, 1), columns(&b, 2, 1), c).unwrap().await_result().unwrap();
+    assert_eq!(down(device, &c), [real::<T>(30.0), real::<T>(50.0)]);
 }
 
 #[test]

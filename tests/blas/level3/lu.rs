@@ -1,10 +1,10 @@
 //! getrf, getrs, getri, matinv, batched.
 
 use super::matrix::{Matrix, Number, TRANSPOSES, each_type, real, trans};
-use crate::common::{Rng, devices, down, is_host, seeds, up};
-use windlass::blas::LuBatch;
+use crate::common::{Rng, devices, down, into_columns, is_host, refused, seeds, up};
 use windlass::reference::{Exact, Trans};
-use windlass::{Complex, Device, DeviceBuffer, Transpose};
+use windlass::tensor::{Layout, Lines};
+use windlass::{Complex, Device, DeviceBuffer, Element, Tensor, Transpose};
 
 /// `count` matrices in one buffer, with a gap between the columns and between the matrices.
 struct Batch<T> {
@@ -34,6 +34,16 @@ impl<T: Number> Batch<T> {
         data
     }
 
+    /// Where they lie in one buffer.
+    fn layout(&self) -> Lines {
+        self.one().batch(self.all.len(), self.stride)
+    }
+
+    /// Where one lies in a buffer of its own.
+    fn one(&self) -> Lines {
+        Layout::columns(self.all[0].rows, self.all[0].cols).ld(self.ld)
+    }
+
     fn part(&self, data: &[T], i: usize) -> Exact {
         let one = &self.all[i];
         Exact::stored(&data[i * self.stride..][..one.data.len()], one.rows, one.cols, one.ld)
@@ -58,90 +68,83 @@ struct Calls<'d> {
 }
 
 impl Calls<'_> {
-    /// Buffers of `stride` elements each.
-    fn lists<T: Number>(&self, all: &[T], stride: usize) -> Vec<DeviceBuffer<T>> {
-        all.chunks(stride).map(|one| up(self.device, one)).collect()
+    /// Matrices of buffers of as many elements as there are from one of a batch to the next.
+    fn lists<T: Number>(&self, all: &[T], of: &Batch<T>) -> Vec<Tensor<T>> {
+        all.chunks(of.stride).map(|one| up(self.device, one).with_layout(of.one()).unwrap()).collect()
     }
 
-    fn join<T: Number>(&self, all: &[DeviceBuffer<T>]) -> Vec<T> {
-        all.iter().flat_map(|one| down(self.device, one)).collect()
+    /// The matrices of one buffer.
+    fn whole<T: Number>(&self, all: &[T], of: &Batch<T>) -> Tensor<T> {
+        up(self.device, all).with_layout(of.layout()).unwrap()
     }
 
-    fn beside(&self, n: usize) -> DeviceBuffer<i32> {
-        self.device.uninit(n).unwrap()
+    fn join<T: Number>(&self, all: &[Tensor<T>]) -> Vec<T> {
+        all.iter().flat_map(|one| down(self.device, one.buffer())).collect()
+    }
+
+    fn pivots(&self, count: usize, n: usize) -> Tensor<i32> {
+        self.device.uninit([count, n]).unwrap()
+    }
+
+    fn info(&self, count: usize) -> Tensor<i32> {
+        self.device.uninit([count]).unwrap()
     }
 
     /// Factors, pivots and infos.
-    fn getrf<T: Number>(
-        &self,
-        lu: LuBatch,
-        [n, count]: [usize; 2],
-        a: &Batch<T>,
-    ) -> (Vec<T>, DeviceBuffer<i32>, Vec<i32>) {
-        let (blas, pivots, info) = (self.device.blas(), self.beside(n * count), self.beside(count));
+    fn getrf<T: Number>(&self, [n, count]: [usize; 2], a: &Batch<T>) -> (Vec<T>, Tensor<i32>, Vec<i32>) {
+        let (blas, pivots, info) = (self.device.blas(), self.pivots(count, n), self.info(count));
         if self.listed {
-            let a = self.lists(&a.buffer(), a.stride);
-            let (a, pivots, info) = blas.getrf_batched(lu, a, pivots, info).unwrap().await_result().unwrap();
+            let list = self.lists(&a.buffer(), a);
+            let (a, pivots, info) = blas.getrf_batched(list, pivots, info).unwrap().await_result().unwrap();
             return (self.join(&a), pivots, down(self.device, &info));
         }
-        let (lu, whole) = (lu.stride_a(a.stride), up(self.device, a.buffer()));
-        let (a, pivots, info) = blas.getrf_strided_batched(lu, whole, pivots, info).unwrap().await_result().unwrap();
-        (down(self.device, &a), pivots, down(self.device, &info))
+        let whole = self.whole(&a.buffer(), a);
+        let (a, pivots, info) = blas.getrf(whole, pivots, info).unwrap().await_result().unwrap();
+        (down(self.device, a.buffer()), pivots, down(self.device, &info))
     }
 
     fn getrs<T: Number>(
         &self,
-        lu: LuBatch,
-        (trans, nrhs): (Transpose, usize),
-        (factors, stride_a): (&[T], usize),
-        pivots: &DeviceBuffer<i32>,
+        trans: Transpose,
+        (factors, a): (&[T], &Batch<T>),
+        pivots: &Tensor<i32>,
         b: &Batch<T>,
     ) -> Vec<T> {
-        let (blas, lu) = (self.device.blas(), lu.ldb(b.ld));
+        let blas = self.device.blas();
         if self.listed {
-            let (factors, b) = (self.lists(factors, stride_a), self.lists(&b.buffer(), b.stride));
-            let factors: Vec<_> = factors.iter().map(|a| a.as_in()).collect();
-            return self
-                .join(&blas.getrs_batched(lu, trans, nrhs, &factors, pivots, b).unwrap().await_result().unwrap());
+            let (factors, b) = (self.lists(factors, a), self.lists(&b.buffer(), b));
+            return self.join(&blas.getrs_batched(trans, &factors, pivots, b).unwrap().await_result().unwrap());
         }
-        let (lu, factors) = (lu.stride_a(stride_a).stride_b(b.stride), up(self.device, factors));
-        let b = up(self.device, b.buffer());
-        let x = blas.getrs_strided_batched(lu, trans, nrhs, &factors, pivots, b).unwrap().await_result().unwrap();
-        down(self.device, &x)
+        let (factors, b) = (self.whole(factors, a), self.whole(&b.buffer(), b));
+        let x = blas.getrs(trans, &factors, pivots, b).unwrap().await_result().unwrap();
+        down(self.device, x.buffer())
     }
 
     /// The inverses of what lies as A does, from the factors where there are pivots; that A stays as it is.
-    fn inverse<T: Number>(
-        &self,
-        lu: LuBatch,
-        a: &Batch<T>,
-        data: &[T],
-        pivots: Option<&DeviceBuffer<i32>>,
-    ) -> Inverses<T> {
-        let (blas, count, lu) = (self.device.blas(), a.all.len(), lu.ldb(a.ld));
-        let (c, info) = (vec![T::NAN; a.stride * count], self.beside(count));
+    fn inverse<T: Number>(&self, a: &Batch<T>, data: &[T], pivots: Option<&Tensor<i32>>) -> Inverses<T> {
+        let (blas, count) = (self.device.blas(), a.all.len());
+        let (c, info) = (vec![T::NAN; a.stride * count], self.info(count));
         let same = |now: Vec<T>| {
             assert_eq!(bytemuck::cast_slice::<T, u8>(&now), bytemuck::cast_slice::<T, u8>(data), "A stays")
         };
         if self.listed {
-            let (owned, c) = (self.lists(data, a.stride), self.lists(&c, a.stride));
-            let list: Vec<_> = owned.iter().map(|a| a.as_in()).collect();
+            let (list, c) = (self.lists(data, a), self.lists(&c, a));
             let pending = match pivots {
-                Some(pivots) => blas.getri_batched(lu, &list, pivots, c, info),
-                None => blas.matinv_batched(lu, &list, c, info),
+                Some(pivots) => blas.getri_batched(&list, pivots, c, info),
+                None => blas.matinv_batched(&list, c, info),
             };
             let (c, info) = pending.unwrap().await_result().unwrap();
-            same(self.join(&owned));
+            same(self.join(&list));
             return (self.join(&c), down(self.device, &info));
         }
-        let (lu, whole, c) = (lu.stride_a(a.stride).stride_b(a.stride), up(self.device, data), up(self.device, c));
+        let (whole, c) = (self.whole(data, a), self.whole(&c, a));
         let pending = match pivots {
-            Some(pivots) => blas.getri_strided_batched(lu, &whole, pivots, c, info),
-            None => blas.matinv_strided_batched(lu, &whole, c, info),
+            Some(pivots) => blas.getri(&whole, pivots, c, info),
+            None => blas.matinv(&whole, c, info),
         };
         let (c, info) = pending.unwrap().await_result().unwrap();
-        same(down(self.device, &whole));
-        (down(self.device, &c), down(self.device, &info))
+        same(down(self.device, whole.buffer()));
+        (down(self.device, c.buffer()), down(self.device, &info))
     }
 }
 
@@ -151,8 +154,7 @@ fn factors<T: Number>(calls: Calls<'_>, rng: &mut Rng) {
         let (n, nrhs) = (rng.pick(&SIZES), rng.pick(&[0, 1, 3, 9]));
         let a = Batch::<T>::new(rng, n, n, count);
         let b = Batch::<T>::new(rng, n, nrhs, count);
-        let lu = LuBatch::new(n).batch(count).lda(a.ld);
-        let (on_host, pivots, info) = calls.getrf(lu, [n, count], &a);
+        let (on_host, pivots, info) = calls.getrf([n, count], &a);
         let places = down(device, &pivots);
         assert_eq!(info, vec![0; count]);
         for i in 0..count {
@@ -171,7 +173,7 @@ fn factors<T: Number>(calls: Calls<'_>, rng: &mut Rng) {
             assert!(largest.fold(0.0, f64::max) <= 1.5, "{what:?}");
         }
         for trans_a in TRANSPOSES {
-            let x = calls.getrs(lu, (trans_a, nrhs), (&on_host[..], a.stride), &pivots, &b);
+            let x = calls.getrs(trans_a, (&on_host[..], &a), &pivots, &b);
             for i in 0..count {
                 let x = b.part(&x, i);
                 let residual = b.all[i]
@@ -182,7 +184,7 @@ fn factors<T: Number>(calls: Calls<'_>, rng: &mut Rng) {
             }
         }
         for (data, pivots) in [(&on_host, Some(&pivots)), (&a.buffer(), None)] {
-            let (c, info) = calls.inverse(lu, &a, data, pivots);
+            let (c, info) = calls.inverse(&a, data, pivots);
             assert_inverse(&a, &c, &info, device);
         }
     }
@@ -234,27 +236,31 @@ fn factors_give_back_the_matrix_its_solutions_and_its_inverse() {
     }
 }
 
+/// `n x n` matrices one behind the other.
+fn squares<T: Element>(a: DeviceBuffer<T>, n: usize, count: usize) -> Tensor<T> {
+    a.with_layout(Layout::columns(n, n).batch(count, n * n)).unwrap()
+}
+
 fn singular<T: Number>(device: &Device) {
     // Regular, singular at its second column, zero.
     let r = |x: f64| real::<T>(x);
     let a = [r(1.0), r(2.0), r(1.0), r(4.0), r(1.0), r(2.0), r(2.0), r(4.0), r(0.0), r(0.0), r(0.0), r(0.0)];
-    let (lu, blas) = (LuBatch::new(2).batch(3), device.blas());
-    let (pivots, info) = (device.uninit(6).unwrap(), device.uninit(3).unwrap());
-    let (factors, pivots, info) =
-        blas.getrf_strided_batched(lu, up(device, a), pivots, info).unwrap().await_result().unwrap();
+    let (blas, three) = (device.blas(), |a| squares(a, 2, 3));
+    let (pivots, info) = (device.uninit([3, 2]).unwrap(), device.uninit([3]).unwrap());
+    let (factors, pivots, info) = blas.getrf(three(up(device, a)), pivots, info).unwrap().await_result().unwrap();
     assert_eq!(down(device, &info), [0, 2, 1], "{device:?}");
     assert_eq!(down(device, &pivots)[..4], [2, 2, 2, 2]);
-    let got = down(device, &factors);
+    let got = down(device, factors.buffer());
     assert_eq!(got[..8], [r(2.0), r(0.5), r(4.0), r(-1.0), r(2.0), r(0.5), r(4.0), r(0.0)], "factored to the end");
-    let (c, info) = (device.zeros(12).unwrap(), device.uninit(3).unwrap());
-    let (c, info) = blas.getri_strided_batched(lu, &factors, &pivots, c, info).unwrap().await_result().unwrap();
+    let (c, info) = (three(device.zeros(12).unwrap().into_buffer()), device.uninit([3]).unwrap());
+    let (c, info) = blas.getri(&factors, &pivots, c, info).unwrap().await_result().unwrap();
     assert_eq!(down(device, &info), [0, 2, 1], "{device:?}");
-    assert_eq!(down(device, &c)[..4], [r(2.0), r(-1.0), r(-0.5), r(0.5)], "the regular one is inverted");
-    let (c, info) = (device.zeros(12).unwrap(), device.uninit(3).unwrap());
-    let (c, info) = blas.matinv_strided_batched(lu, &up(device, a), c, info).unwrap().await_result().unwrap();
+    assert_eq!(down(device, c.buffer())[..4], [r(2.0), r(-1.0), r(-0.5), r(0.5)], "the regular one is inverted");
+    let (c, info) = (three(device.zeros(12).unwrap().into_buffer()), device.uninit([3]).unwrap());
+    let (c, info) = blas.matinv(&three(up(device, a)), c, info).unwrap().await_result().unwrap();
     let info = down(device, &info);
     assert!(info[0] == 0 && info[1] > 0 && info[2] > 0, "{info:?} on {device:?}");
-    assert_eq!(down(device, &c)[..4], [r(2.0), r(-1.0), r(-0.5), r(0.5)]);
+    assert_eq!(down(device, c.buffer())[..4], [r(2.0), r(-1.0), r(-0.5), r(0.5)]);
 }
 
 #[test]
@@ -267,17 +273,12 @@ fn a_singular_matrix_says_where_and_leaves_the_others_alone() {
 /// Pivots whose inverses are infinite.
 fn least<T: Number>(device: &Device, tiny: f64) {
     let (r, blas) = (|x: f64| real::<T>(x), device.blas());
-    let (pivots, info) = (device.uninit(2).unwrap(), device.uninit(1).unwrap());
-    let a = up(device, [r(tiny), r(tiny / 2.0), r(tiny), r(tiny)]);
-    let (factors, pivots, _) =
-        blas.getrf_strided_batched(LuBatch::new(2), a, pivots, info).unwrap().await_result().unwrap();
-    assert_eq!(down(device, &factors), [r(tiny), r(0.5), r(tiny), r(tiny / 2.0)], "{device:?}");
-    let b = up(device, [r(2.0 * tiny), r(1.5 * tiny)]); // A * [1, 1]
-    let x = blas
-        .getrs_strided_batched(LuBatch::new(2), Transpose::No, 1, &factors, &pivots, b)
-        .unwrap()
-        .await_result()
-        .unwrap();
+    let (pivots, info) = (device.uninit(2).unwrap(), device.uninit([]).unwrap());
+    let a = into_columns(up(device, [r(tiny), r(tiny / 2.0), r(tiny), r(tiny)]), 2, 2);
+    let (factors, pivots, _) = blas.getrf(a, pivots, info).unwrap().await_result().unwrap();
+    assert_eq!(down(device, factors.buffer()), [r(tiny), r(0.5), r(tiny), r(tiny / 2.0)], "{device:?}");
+    let b = into_columns(up(device, [r(2.0 * tiny), r(1.5 * tiny)]), 2, 1); // A * [1, 1]
+    let x = blas.getrs(Transpose::No, &factors, &pivots, b).unwrap().await_result().unwrap();
     assert_eq!(down(device, &x), [r(1.0), r(1.0)], "{device:?}");
 }
 
@@ -293,42 +294,28 @@ fn the_least_pivots_divide() {
 
 fn empty<T: Number>(device: &Device) {
     let blas = device.blas();
-    let none = || (up(device, Vec::<T>::new()), up(device, Vec::<i32>::new()));
-    let ((a, pivots), (_, info)) = (none(), none());
-    blas.getrf_strided_batched(LuBatch::new(3).batch(0), a, pivots, info).unwrap().await_result().unwrap();
-    let ((a, pivots), info) = (none(), up(device, [7, 7]));
-    let (a, pivots, info) =
-        blas.getrf_strided_batched(LuBatch::new(0).batch(2), a, pivots, info).unwrap().await_result().unwrap();
+    let none = |n, count| squares(up(device, Vec::<T>::new()), n, count);
+    let numbers = |shape: &[usize]| device.full(shape, 7).unwrap();
+    let (a, pivots, info) = (none(3, 0), numbers(&[0, 3]), numbers(&[0]));
+    blas.getrf(a, pivots, info).unwrap().await_result().unwrap();
+    let (a, pivots, info) = (none(0, 2), numbers(&[2, 0]), numbers(&[2]));
+    let (a, pivots, info) = blas.getrf(a, pivots, info).unwrap().await_result().unwrap();
     assert_eq!(down(device, &info), [0, 0], "an empty matrix is regular");
-    let (c, info) = blas
-        .getri_strided_batched(LuBatch::new(0).batch(2), &a, &pivots, none().0, info)
-        .unwrap()
-        .await_result()
-        .unwrap();
+    let (_, info) = blas.getri(&a, &pivots, none(0, 2), numbers(&[2])).unwrap().await_result().unwrap();
     assert_eq!(down(device, &info), [0, 0]);
-    blas.getrs_strided_batched(LuBatch::new(0).batch(2), Transpose::No, 1, &a, &pivots, c)
-        .unwrap()
-        .await_result()
-        .unwrap();
+    let (_, info) = blas.matinv(&a, none(0, 2), numbers(&[2])).unwrap().await_result().unwrap();
+    assert_eq!(down(device, &info), [0, 0]);
+    let b = device.uninit([2, 0, 1]).unwrap();
+    blas.getrs(Transpose::No, &a, &pivots, b).unwrap().await_result().unwrap();
     // Lists.
-    let (_, pivots) = none();
-    let (a, pivots, info) = blas
-        .getrf_batched(LuBatch::new(3).batch(0), Vec::<DeviceBuffer<T>>::new(), pivots, none().1)
-        .unwrap()
-        .await_result()
-        .unwrap();
+    let (pivots, info) = (numbers(&[0, 3]), numbers(&[0]));
+    let (a, pivots, info) = blas.getrf_batched(Vec::<Tensor<T>>::new(), pivots, info).unwrap().await_result().unwrap();
     assert!(a.is_empty());
-    let c = blas.matinv_batched::<T>(LuBatch::new(3).batch(0), &[], vec![], info).unwrap().await_result().unwrap().0;
-    assert!(
-        blas.getrs_batched(LuBatch::new(3).batch(0), Transpose::No, 1, &[], &pivots, c)
-            .unwrap()
-            .await_result()
-            .unwrap()
-            .is_empty()
-    );
-    let (x, info) = (none().0, up(device, [7]));
-    let (_, info) =
-        blas.matinv_batched(LuBatch::new(0), &[x.as_in()], vec![none().0], info).unwrap().await_result().unwrap();
+    let (c, _) = blas.matinv_batched(&a, Vec::<Tensor<T>>::new(), info).unwrap().await_result().unwrap();
+    assert!(blas.getrs_batched(Transpose::No, &a, &pivots, c).unwrap().await_result().unwrap().is_empty());
+    let x = device.uninit::<T>([0, 0]).unwrap();
+    let c = [device.uninit([0, 0]).unwrap()];
+    let (_, info) = blas.matinv_batched([&x], c, numbers(&[1])).unwrap().await_result().unwrap();
     assert_eq!(down(device, &info), [0]);
 }
 
@@ -344,12 +331,74 @@ fn empty_batches_and_empty_matrices_are_regular() {
 fn pivots_are_those_of_lapack() {
     for device in devices() {
         let a = [0.0, 3.0, 1.0, 2.0, 1.0, 0.5, 1.0, 1.0, 4.0];
-        let (pivots, info) = (device.uninit(3).unwrap(), device.uninit(1).unwrap());
-        let answer = device.blas().getrf_strided_batched(LuBatch::new(3), up(&device, a), pivots, info).unwrap();
+        let (pivots, info) = (device.uninit(3).unwrap(), device.uninit([]).unwrap());
+        let answer = device.blas().getrf(into_columns(up(&device, a), 3, 3), pivots, info).unwrap();
         let (factors, pivots, _) = answer.await_result().unwrap();
         assert_eq!(down(&device, &pivots), [2, 2, 3]);
         let swapped = Exact::stored(&a, 3, 3, 3).swapped(&down(&device, &pivots));
         assert_eq!(swapped.op(Trans::No).get(0, 0).re.to_f64(), 3.0);
-        assert_eq!(down(&device, &factors)[0], 3.0);
+        assert_eq!(down(&device, factors.buffer())[0], 3.0);
     }
+}
+
+/// A matrix that is read by rows has other factors than its transpose; its inverse is the transposed one.
+#[test]
+fn what_is_read_by_rows_is_refused_but_to_be_inverted() {
+    for device in devices() {
+        let blas = device.blas();
+        let rows = || device.tensor([2, 2], [2.0f64, 1.0, 0.0, 4.0]).unwrap();
+        let numbers = |shape: &[usize]| device.full(shape, 1).unwrap();
+        let by_rows = |error: windlass::Error, name: &str| {
+            let (argument, reason) = refused(&error);
+            assert!(argument == name && reason.contains("`contiguous_columns`"), "{argument}: {reason}");
+            assert!(reason.contains("`transpose()`"), "{reason}");
+        };
+        let rejected = blas.getrf(rows(), numbers(&[2]), numbers(&[])).unwrap_err();
+        assert_eq!(rejected.back.unwrap().0.shape(), [2, 2]);
+        by_rows(rejected.error, "a");
+        let (a, pivots) = (rows(), numbers(&[2]));
+        by_rows(blas.getrs(Transpose::No, &a, &pivots, rows()).unwrap_err().error, "a");
+        by_rows(blas.getrs(Transpose::No, a.transpose(), &pivots, rows()).unwrap_err().error, "b");
+        by_rows(blas.getri(a.transpose(), &pivots, rows(), numbers(&[])).unwrap_err().error, "c");
+        by_rows(blas.getrf_batched([rows()], numbers(&[1, 2]), numbers(&[1])).unwrap_err().error, "a");
+        for (a, want) in [(a.view(), [0.5, -0.125, 0.0, 0.25]), (a.transpose(), [0.5, 0.0, -0.125, 0.25])] {
+            // C lies as A does, or the call says so.
+            let c = || rows().with_layout(a.layout().clone()).unwrap();
+            let (inverse, info) = blas.matinv(&a, c(), numbers(&[])).unwrap().await_result().unwrap();
+            assert_eq!((down(&device, &inverse), down(&device, &info)), (want.to_vec(), vec![0]));
+            let (inverse, _) = blas.matinv_batched([&a], [c()], numbers(&[1])).unwrap().await_result().unwrap();
+            assert_eq!(down(&device, &inverse[0]), want);
+            let c = rows().with_layout(a.layout().transpose()).unwrap();
+            let (name, reason) = refused(&blas.matinv(&a, c, numbers(&[])).unwrap_err().error);
+            assert!(name == "a" && reason.contains("one order") && reason.contains("`contiguous"), "{reason}");
+        }
+    }
+}
+
+/// The axes before the last two are the batch, of pivots and infos as well.
+#[test]
+fn a_batch_may_have_several_axes() {
+    for device in devices() {
+        let blas = device.blas();
+        let a: Vec<f64> = (0..6).flat_map(|i| [2.0 + f64::from(i), 0.0, 1.0, 4.0]).collect();
+        let a = device.tensor([2, 3, 2, 2], a).unwrap();
+        let a = device.contiguous_columns(&a).unwrap();
+        let (pivots, info) = (device.uninit([2, 3, 2]).unwrap(), device.uninit([2, 3]).unwrap());
+        let (a, pivots, info) = blas.getrf(a, pivots, info).unwrap().await_result().unwrap();
+        assert_eq!((pivots.shape(), info.shape()), (&[2, 3, 2][..], &[2, 3][..]));
+        let b = device.contiguous_columns(&device.full([2, 3, 2, 1], 4.0).unwrap()).unwrap();
+        let x = blas.getrs(Transpose::No, &a, &pivots, b).unwrap().await_result().unwrap();
+        let x = down(&device, &x);
+        for (i, x) in x.chunks(2).enumerate() {
+            let first = 4.0 / (2.0 + i as f64);
+            assert!((x[0] - first).abs() < 1e-12 && (x[1] - (1.0 - first / 4.0)).abs() < 1e-12, "{i}: {x:?}");
+        }
+        let (name, reason) =
+            refused(&blas.getrs(Transpose::No, &a, info.reshape([6]).unwrap(), a_column(&device)).unwrap_err().error);
+        assert!(name == "pivots" && reason.contains("[6]") && reason.contains("[2, 3, 2]"), "{reason}");
+    }
+}
+
+fn a_column(device: &Device) -> Tensor<f64> {
+    device.zeros([2, 3, 2, 1]).unwrap()
 }

@@ -3,7 +3,8 @@
 use crate::common::{Rng, Sample, down, up};
 use windlass::blas::BlasElement;
 use windlass::reference::{Bounded, Exact, Trans};
-use windlass::{Device, DeviceBuffer, Transpose, Uplo};
+use windlass::tensor::{Layout, Lines};
+use windlass::{Device, DeviceBuffer, Tensor, TensorRef, Transpose, Uplo};
 
 /// What every test of a type needs.
 pub(crate) trait Number: Sample + BlasElement {}
@@ -109,6 +110,27 @@ impl<T: Number> Matrix<T> {
 
     pub(crate) fn upload(&self, device: &Device) -> DeviceBuffer<T> {
         up(device, &self.data[..])
+    }
+
+    /// Where the elements lie.
+    pub(crate) fn layout(&self) -> Lines {
+        Layout::columns(self.rows, self.cols).ld(self.ld)
+    }
+
+    /// To be read; transposed unless `trans` is `No`. A conjugate is the specification's.
+    pub(crate) fn op<'a>(&self, buffer: &'a DeviceBuffer<T>, trans: Transpose) -> TensorRef<'a, T> {
+        let view = self.view(buffer);
+        if trans == Transpose::No { view } else { view.transpose() }
+    }
+
+    /// To be read.
+    pub(crate) fn view<'a>(&self, buffer: &'a DeviceBuffer<T>) -> TensorRef<'a, T> {
+        buffer.view(self.layout()).unwrap()
+    }
+
+    /// To be written.
+    pub(crate) fn tensor(&self, device: &Device) -> Tensor<T> {
+        self.upload(device).with_layout(self.layout()).unwrap()
     }
 
     /// Asserts that what the device left here is within the bounds of `want` in the elements that `touched` says, and as it

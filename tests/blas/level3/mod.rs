@@ -3,9 +3,11 @@
 
 mod batched;
 mod extensions;
+mod factors;
 mod lu;
 mod matrix;
 mod modes;
+mod orders;
 mod pivots;
 mod products;
 mod properties;

@@ -1,30 +1,35 @@
 //! Math modes of the routines that come by the letter of their type.
 
-use crate::common::{devices, down, seeds, up};
+use crate::common::{columns, devices, down, into_columns, seeds, up};
 use windlass::blas::{Gemv, Math, Symm, Syr2k, Syrk, Triangular};
-use windlass::{Blas, Device, DeviceBuffer, Diag, Error, Gemm, Side, Submitted, Transpose, Uplo};
+use windlass::tensor::Layout;
+use windlass::{Blas, Device, Diag, Error, Gemm, Side, Submitted, Tensor, Uplo};
 
 /// Each routine once, with what it gives; `Unsupported` as none.
 fn answers(device: &Device, blas: &Blas, a: &[f32], n: usize) -> Vec<Option<Vec<f32>>> {
     let on = up(device, a);
-    let (c, diag) = (|| up(device, a), Diag::Unit);
-    let of = |outcome: Submitted<DeviceBuffer<f32>>| match outcome {
-        Ok(pending) => Some(down(device, &pending.await_result().unwrap())),
+    let (c, diag) = (|| into_columns(up(device, a), n, n), Diag::Unit);
+    let of = |outcome: Submitted<Tensor<f32>>| match outcome {
+        Ok(pending) => Some(down(device, pending.await_result().unwrap().buffer())),
         Err(rejected) => {
             assert!(matches!(rejected.error, Error::Unsupported { .. }), "{rejected}");
             None
         }
     };
-    let triangular = Triangular::new(Side::Left, Uplo::Lower, n, n).diag(diag);
+    let (square, all) = (columns(&on, n, n), Layout::columns(n, n).batch(1, n * n));
+    let one = on.view(all).unwrap();
+    let triangular = || Triangular::new(Side::Left, Uplo::Lower).diag(diag);
+    let small = c().part(|all| all.slice((..5, ..5))).unwrap();
+    let y = c().part(|all| all.index(1, 0)).unwrap();
     vec![
-        of(blas.symm(Symm::new(Side::Left, Uplo::Lower, n, n), &on, &on, c())),
-        of(blas.syrk(Syrk::new(Uplo::Upper, n, n).beta(1.0), &on, c())),
-        of(blas.syr2k(Syr2k::new(Uplo::Lower, n, n).beta(1.0), &on, &on, c())),
-        of(blas.trmm(triangular, &on, c())),
-        of(blas.trsm(Triangular::new(Side::Left, Uplo::Lower, 5, 5).diag(diag).lda(n).ldb(n), &on, c())),
-        of(blas.gemm(Gemm::new(n, n, n).trans_b(Transpose::Yes), &on, &on, c())),
-        of(blas.gemm_strided_batched(Gemm::new(n, n, n).batch(1), &on, &on, c())),
-        of(blas.gemv(Gemv::new(n, n), &on, on.strided(n, 1), c().into_strided(n, 1))),
+        of(blas.symm(Symm::new(Side::Left, Uplo::Lower), &square, &square, c())),
+        of(blas.syrk(Syrk::new(Uplo::Upper).beta(1.0), &square, c())),
+        of(blas.syr2k(Syr2k::new(Uplo::Lower).beta(1.0), &square, &square, c())),
+        of(blas.trmm(triangular(), &square, c())),
+        of(blas.trsm(triangular(), square.slice((..5, ..5)).unwrap(), small)),
+        of(blas.gemm(Gemm::new(), &square, square.transpose(), c())),
+        of(blas.gemm(Gemm::new(), &one, &one, up(device, a).with_layout(all).unwrap())),
+        of(blas.gemv(Gemv::new(), &square, square.index(1, 0).unwrap(), y)),
     ]
 }
 

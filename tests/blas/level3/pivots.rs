@@ -2,7 +2,7 @@
 
 use super::matrix::{Number, each_type, real};
 use crate::common::{Rng, devices, down, seeds, up};
-use windlass::blas::LuBatch;
+use windlass::tensor::Layout;
 use windlass::{Device, Transpose};
 
 /// A matrix with a large diagonal, to be solved with as if it were factors.
@@ -31,13 +31,14 @@ fn strangers<T: Number>(device: &Device, rng: &mut Rng) {
                 _ => {}
             }
         }
+        let squares = Layout::columns(n, n).batch(count, n * n);
+        let a = a.with_layout(squares).unwrap();
+        let up_pivots =
+            |pivots: &[i32]| up(device, pivots).with_layout(Layout::row_major([count, n]).unwrap()).unwrap();
         let solve = |pivots: &[i32], trans| {
-            let (on_device, b) = (up(device, pivots), up(device, &b[..]));
-            let x = blas
-                .getrs_strided_batched(LuBatch::new(n).batch(count), trans, 2, &a, &on_device, b)
-                .unwrap()
-                .await_result()
-                .unwrap();
+            let b = up(device, &b[..]).with_layout(Layout::columns(n, 2).batch(count, 2 * n)).unwrap();
+            let on_device = up_pivots(pivots);
+            let x = blas.getrs(trans, &a, &on_device, b).unwrap().await_result().unwrap();
             assert_eq!(down(device, &on_device), pivots, "what is read stays");
             down(device, &x)
         };
@@ -45,9 +46,8 @@ fn strangers<T: Number>(device: &Device, rng: &mut Rng) {
             assert_eq!(solve(&given, trans), solve(&meant, trans), "{n} rows, {trans:?}, on {device:?}: {given:?}");
         }
         let invert = |pivots: &[i32]| {
-            let (c, info) = (device.uninit(n * n * count).unwrap(), device.uninit(count).unwrap());
-            let pending =
-                blas.getri_strided_batched(LuBatch::new(n).batch(count), &a, &up(device, pivots), c, info).unwrap();
+            let c = device.uninit(n * n * count).unwrap().with_layout(squares).unwrap();
+            let pending = blas.getri(&a, &up_pivots(pivots), c, device.uninit([count]).unwrap()).unwrap();
             down(device, &pending.await_result().unwrap().0)
         };
         assert_eq!(invert(&given), invert(&meant), "{n} rows on {device:?}: {given:?}");
@@ -86,12 +86,13 @@ fn shared<T: Number>(device: &Device, rng: &mut Rng) {
                 let on_diagonal = if stride == 0 { row == column } else { row % n == column };
                 *element = if on_diagonal { real::<T>(2.0 * n as f64) } else { T::sample(rng) };
             }
-            let (on_device, spec) = (up(device, &a[..]), LuBatch::new(n).batch(3).lda(ld).stride_a(stride));
-            let (c, info) = (device.uninit(3 * n * n).unwrap(), device.uninit(3).unwrap());
+            let (on_device, of_a) = (up(device, &a[..]), Layout::columns(n, n).ld(ld).batch(3, stride));
+            let c = device.uninit(3 * n * n).unwrap().with_layout(Layout::columns(n, n).batch(3, n * n)).unwrap();
+            let info = device.uninit([3]).unwrap();
             let (c, info) =
-                device.blas().matinv_strided_batched(spec, &on_device, c, info).unwrap().await_result().unwrap();
+                device.blas().matinv(on_device.view(of_a).unwrap(), c, info).unwrap().await_result().unwrap();
             assert_eq!(down(device, &info), [0; 3]);
-            for (i, c) in down(device, &c).chunks(n * n).enumerate() {
+            for (i, c) in down(device, c.buffer()).chunks(n * n).enumerate() {
                 let error = residual(n, &a[i * stride..], ld, c);
                 // The diagonal is as large as the rest of its row, at most twice, so the inverse is small.
                 let bound = 64.0 * n as f64 * T::UNIT;

@@ -1,7 +1,7 @@
 //! syrk, herk, syr2k, her2k, syrkx, herkx.
 
 use super::matrix::{Matrix, Number, SIZES, TRANSPOSES, TRIANGLES, each_type, inside, real, scalar, trans};
-use crate::common::{Rng, devices, down, seeds, up};
+use crate::common::{Rng, devices, down, into_columns, seeds, up};
 use windlass::blas::{ComplexElement, Her2k, Herk, Syr2k, Syrk};
 use windlass::reference::{Bounded, Trans};
 use windlass::{Complex, Device, Transpose, Uplo};
@@ -129,15 +129,16 @@ parts!(f32, f64);
 impl<T: Parts> Case<T> {
     pub(crate) fn check_symmetric(&self, device: &Device) {
         let blas = device.blas();
-        let Case { uplo, trans, n, k, alpha, beta, .. } = *self;
+        let Case { uplo, trans, alpha, beta, .. } = *self;
         let (a, b) = (self.a.upload(device), self.b.upload(device));
-        let c = || self.c.upload(device);
-        let spec = Syrk::new(uplo, n, k).trans(trans).lda(self.a.ld).ldc(self.c.ld).alpha(alpha).beta(beta);
-        self.check(device, &blas.syrk(spec, &a, c()).unwrap().await_result().unwrap(), Terms::One, false);
-        let spec = Syr2k::new(uplo, n, k).trans(trans).lda(self.a.ld).ldb(self.b.ld).ldc(self.c.ld);
-        let spec = spec.alpha(alpha).beta(beta);
-        self.check(device, &blas.syr2k(spec, &a, &b, c()).unwrap().await_result().unwrap(), Terms::Two, false);
-        self.check(device, &blas.syrkx(spec, &a, &b, c()).unwrap().await_result().unwrap(), Terms::Cross, false);
+        let (a, b, c) = (self.a.op(&a, trans), self.b.op(&b, trans), || self.c.tensor(device));
+        let got = blas.syrk(Syrk::new(uplo).alpha(alpha).beta(beta), &a, c()).unwrap().await_result().unwrap();
+        self.check(device, got.buffer(), Terms::One, false);
+        let spec = || Syr2k::new(uplo).alpha(alpha).beta(beta);
+        let got = blas.syr2k(spec(), &a, &b, c()).unwrap().await_result().unwrap();
+        self.check(device, got.buffer(), Terms::Two, false);
+        let got = blas.syrkx(spec(), &a, &b, c()).unwrap().await_result().unwrap();
+        self.check(device, got.buffer(), Terms::Cross, false);
     }
 
     pub(crate) fn check_hermitian(self, device: &Device)
@@ -145,19 +146,24 @@ impl<T: Parts> Case<T> {
         T: ComplexElement,
     {
         let blas = device.blas();
-        let Case { uplo, trans, n, k, alpha, .. } = self;
+        let Case { uplo, trans, alpha, .. } = self;
         let beta = self.beta.parts_real();
         let (a, b) = (self.a.upload(device), self.b.upload(device));
-        let c = || self.c.upload(device);
-        let spec = Her2k::new(uplo, n, k).trans(trans).lda(self.a.ld).ldb(self.b.ld).ldc(self.c.ld);
-        let spec = spec.alpha(alpha).beta(beta);
-        self.check(device, &blas.her2k(spec, &a, &b, c()).unwrap().await_result().unwrap(), Terms::Two, true);
-        self.check(device, &blas.herkx(spec, &a, &b, c()).unwrap().await_result().unwrap(), Terms::Cross, true);
+        let (of_a, of_b, c) = (self.a.op(&a, trans), self.b.op(&b, trans), || self.c.tensor(device));
+        let conjugate = trans == Transpose::Conjugate;
+        let spec = || {
+            let spec = Her2k::new(uplo).alpha(alpha).beta(beta);
+            if conjugate { spec.conjugate() } else { spec }
+        };
+        let got = blas.her2k(spec(), &of_a, &of_b, c()).unwrap().await_result().unwrap();
+        self.check(device, got.buffer(), Terms::Two, true);
+        let got = blas.herkx(spec(), &of_a, &of_b, c()).unwrap().await_result().unwrap();
+        self.check(device, got.buffer(), Terms::Cross, true);
         let case = Case { alpha: T::from_real(alpha.parts_real()), ..self };
-        let spec = Herk::new(uplo, n, k).trans(trans).lda(case.a.ld).ldc(case.c.ld);
-        let spec = spec.alpha(alpha.parts_real()).beta(beta);
-        let got = blas.herk(spec, &a, case.c.upload(device)).unwrap().await_result().unwrap();
-        case.check(device, &got, Terms::One, true);
+        let spec = Herk::new(uplo).alpha(alpha.parts_real()).beta(beta);
+        let spec = if conjugate { spec.conjugate_a() } else { spec };
+        let got = blas.herk(spec, case.a.op(&a, trans), case.c.tensor(device)).unwrap().await_result().unwrap();
+        case.check(device, got.buffer(), Terms::One, true);
     }
 }
 
@@ -201,15 +207,15 @@ fn hermitian_updates_leave_a_real_diagonal() {
 }
 
 fn zero_alpha<T: Parts>(device: &Device) {
-    let poison = Matrix::<T>::poison(3, 3, 3, 0).upload(device);
-    let two = real::<T>(2.0);
-    let spec = Syr2k::new(Uplo::Lower, 3, 3).alpha(T::default()).beta(two);
-    let c = device.blas().syr2k(spec, &poison, &poison, up(device, vec![two; 9])).unwrap().await_result().unwrap();
+    let poison = Matrix::<T>::poison(3, 3, 3, 0).tensor(device);
+    let (two, c) = (real::<T>(2.0), |x: T| into_columns(up(device, vec![x; 9]), 3, 3));
+    let spec = Syr2k::new(Uplo::Lower).alpha(T::default()).beta(two);
+    let got = device.blas().syr2k(spec, &poison, &poison, c(two)).unwrap().await_result().unwrap();
     let (o, x) = (two, real::<T>(4.0));
-    assert_eq!(down(device, &c), [x, x, x, o, x, x, o, o, x]);
-    let spec = Syrk::new(Uplo::Upper, 3, 3).alpha(T::default());
-    let c = device.blas().syrk(spec, &poison, up(device, vec![T::NAN; 9])).unwrap().await_result().unwrap();
-    let c = down(device, &c);
+    assert_eq!(down(device, got.buffer()), [x, x, x, o, x, x, o, o, x]);
+    let spec = Syrk::new(Uplo::Upper).alpha(T::default());
+    let c = device.blas().syrk(spec, &poison, c(T::NAN)).unwrap().await_result().unwrap();
+    let c = down(device, c.buffer());
     assert!((0..9).all(|at| (c[at] == T::default()) == (at % 3 <= at / 3)), "{c:?}");
 }
 
@@ -225,17 +231,21 @@ fn device_scalars<T: Parts + ComplexElement>(device: &Device, rng: &mut Rng) {
     while case.n == 0 || case.k == 0 || case.beta == T::default() {
         case = Case::new(rng, Uplo::Lower, Transpose::No, true);
     }
-    let (n, k) = (case.n, case.k);
     let (a, b) = (case.a.upload(device), case.b.upload(device));
+    let (a, b) = (case.a.view(&a), case.b.view(&b));
     let (alpha, beta) = (up(device, [case.alpha]), up(device, [case.beta.parts_real()]));
-    let spec = Her2k::new(Uplo::Lower, n, k).lda(case.a.ld).ldb(case.b.ld).ldc(case.c.ld).scalars_at(&alpha, &beta);
-    let got = device.blas().her2k(spec, &a, &b, case.c.upload(device)).unwrap().await_result().unwrap();
-    case.check(device, &got, Terms::Two, true);
-    let case = Case { alpha: T::from_real(case.alpha.parts_real()), ..case };
-    let alpha = up(device, [case.alpha.parts_real()]);
-    let spec = Herk::new(Uplo::Lower, n, k).lda(case.a.ld).ldc(case.c.ld).scalars_at(&alpha, &beta);
-    let got = device.blas().herk(spec, &a, case.c.upload(device)).unwrap().await_result().unwrap();
-    case.check(device, &got, Terms::One, true);
+    let values = Her2k::new(Uplo::Lower).alpha(case.alpha).beta(case.beta.parts_real());
+    for spec in [values.clone().alpha(&alpha).beta(&beta), values.clone().alpha(&alpha), values.clone().beta(&beta)] {
+        let got = device.blas().her2k(spec, &a, &b, case.c.tensor(device)).unwrap().await_result().unwrap();
+        case.check(device, got.buffer(), Terms::Two, true);
+    }
+    let real = case.alpha.parts_real();
+    let (alpha, values) = (up(device, [real]), Herk::new(Uplo::Lower).alpha(real).beta(case.beta.parts_real()));
+    let specs = [values.clone().alpha(&alpha).beta(&beta), values.clone().alpha(&alpha), values.clone().beta(&beta)];
+    let got = specs.map(|spec| device.blas().herk(spec, &a, case.c.tensor(device)).unwrap().await_result().unwrap());
+    drop((a, b));
+    let case = Case { alpha: T::from_real(real), ..case };
+    got.iter().for_each(|got| case.check(device, got.buffer(), Terms::One, true));
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! The same bits each time, of matrices.
 
 use super::matrix::{Number, each_type, real};
-use crate::common::{Rng, assert_same_bits, devices, down, seeds, up};
-use windlass::blas::{LuBatch, Symm, Syr2k, Syrk, Triangular};
-use windlass::{Device, DeviceBuffer, Gemm, Matmul, Side, Submitted, Transpose, Uplo};
+use crate::common::{Rng, assert_same_bits, columns, devices, down, into_columns, new_columns, rows, seeds, up};
+use windlass::blas::{Symm, Syr2k, Syrk, Triangular};
+use windlass::tensor::Layout;
+use windlass::{Device, Gemm, Matmul, Side, Submitted, Tensor, Transpose, Uplo};
 
 fn bits<T: Number>(device: &Device, rng: &mut Rng, n: usize) -> Vec<Vec<T>> {
     let blas = device.blas().atomics(true).deterministic(true);
@@ -15,23 +16,26 @@ fn bits<T: Number>(device: &Device, rng: &mut Rng, n: usize) -> Vec<Vec<T>> {
             .collect()
     };
     let (a, c) = (sample(rng), sample(rng));
-    let (on, c) = (up(device, &a[..]), || up(device, &c[..]));
-    let got = |outcome: Submitted<DeviceBuffer<T>>| down(device, &outcome.unwrap().await_result().unwrap());
-    let spec = Triangular::new(Side::Right, Uplo::Upper, n, n);
+    let (on, c) = (up(device, &a[..]), || into_columns(up(device, &c[..]), n, n));
+    let got = |outcome: Submitted<Tensor<T>>| down(device, outcome.unwrap().await_result().unwrap().buffer());
+    let (square, half) = (columns(&on, n, n), n / 2);
+    let of = |m, n| Layout::columns(m, n).batch(2, m * n);
+    let (of_a, of_b) = (on.view(of(half, half)).unwrap(), on.view(of(half, n)).unwrap());
+    let spec = || Triangular::new(Side::Right, Uplo::Upper);
+    let two = c().into_buffer().with_layout(of(half, n)).unwrap();
     let mut all = vec![
-        got(blas.symm(Symm::new(Side::Left, Uplo::Lower, n, n), &on, &on, c())),
-        got(blas.syrk(Syrk::new(Uplo::Upper, n, n), &on, c())),
-        got(blas.syr2k(Syr2k::new(Uplo::Lower, n, n), &on, &on, c())),
-        got(blas.trmm(spec, &on, c())),
-        got(blas.trsm(spec, &on, c())),
-        got(blas.gemm(Gemm::new(n, n, n), &on, &on, c())),
-        got(blas.gemm_strided_batched(Gemm::new(n / 2, n, n / 2).batch(2), &on, &on, c())),
+        got(blas.symm(Symm::new(Side::Left, Uplo::Lower), &square, &square, c())),
+        got(blas.syrk(Syrk::new(Uplo::Upper), &square, c())),
+        got(blas.syr2k(Syr2k::new(Uplo::Lower), &square, &square, c())),
+        got(blas.trmm(spec(), &square, c())),
+        got(blas.trsm(spec(), &square, c())),
+        got(blas.gemm(Gemm::new(), &square, &square, c())),
+        got(blas.gemm(Gemm::new(), &of_a, &of_b, two)),
     ];
-    let (pivots, info) = (device.uninit(n).unwrap(), device.uninit(1).unwrap());
-    let (factors, pivots, _) =
-        blas.getrf_strided_batched(LuBatch::new(n), c(), pivots, info).unwrap().await_result().unwrap();
-    all.push(got(blas.getrs_strided_batched(LuBatch::new(n), Transpose::No, n, &factors, &pivots, c())));
-    all.push(down(device, &factors));
+    let (pivots, info) = (device.uninit(n).unwrap(), device.uninit([]).unwrap());
+    let (factors, pivots, _) = blas.getrf(c(), pivots, info).unwrap().await_result().unwrap();
+    all.push(got(blas.getrs(Transpose::No, &factors, &pivots, c())));
+    all.push(down(device, factors.buffer()));
     all
 }
 
@@ -64,8 +68,8 @@ fn the_same_fused_product_gives_the_same_bits() {
             for n in [17, 256] {
                 let (a, b) = (up(&device, rng.samples::<f32>(n * n)), up(&device, rng.samples::<f32>(n * n)));
                 let once = || {
-                    let spec = Matmul::new(n, n, n).trans_a(Transpose::Yes);
-                    let d = device.blas_lt().matmul(spec, &a, &b, device.uninit(n * n).unwrap()).unwrap();
+                    let (a, b, d) = (rows(&a, n, n), columns(&b, n, n), new_columns(&device, n, n));
+                    let d = device.blas_lt().matmul(Matmul::new(), a, b, d).unwrap();
                     down(&device, &d.await_result().unwrap())
                 };
                 let first = once();

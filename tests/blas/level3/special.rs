@@ -1,11 +1,9 @@
 //! NaN, infinities, zeros and subnormals go where BLAS says, in every routine of level 3.
 
 use super::matrix::{Matrix, Number, TRIANGLES, each_type, inside, real};
-use crate::common::{Sample, assert_same_bits, devices, down, is_host, up};
-use windlass::blas::{
-    BlasElement, ComplexElement, Dgmm, Geam, GemmElement, Her2k, Herk, Symm, Syr2k, Syrk, Triangular,
-};
-use windlass::{Complex, Device, DeviceBuffer, Gemm, Side, Submitted, Transpose, Uplo};
+use crate::common::{Sample, assert_same_bits, columns, devices, down, into_columns, is_host, up};
+use windlass::blas::{BlasElement, ComplexElement, Geam, GemmElement, Her2k, Herk, Symm, Syr2k, Syrk, Triangular};
+use windlass::{Complex, Device, Gemm, Side, Submitted, Tensor, Uplo};
 
 const SIDES: [Side; 2] = [Side::Left, Side::Right];
 /// Smaller than every block, and larger.
@@ -13,8 +11,8 @@ const ORDERS: [usize; 2] = [5, 70];
 
 /// What a submitted routine leaves.
 #[track_caller]
-pub(crate) fn answer<T: Number>(device: &Device, submitted: Submitted<DeviceBuffer<T>>) -> Vec<T> {
-    down(device, &submitted.unwrap().await_result().unwrap())
+pub(crate) fn answer<T: Number>(device: &Device, submitted: Submitted<Tensor<T>>) -> Vec<T> {
+    down(device, submitted.unwrap().await_result().unwrap().buffer())
 }
 
 /// 1, of the type of a Hermitian update's factors.
@@ -34,6 +32,18 @@ fn spoilt<T: Number>(n: usize, i: usize, j: usize) -> Vec<T> {
     data
 }
 
+/// A square matrix, column after column.
+fn square<T: Number>(device: &Device, data: impl Into<Vec<T>>) -> Tensor<T> {
+    let data = data.into();
+    let n = data.len().isqrt();
+    into_columns(up(device, data), n, n)
+}
+
+/// An `n x n` matrix without contents.
+fn fresh<T: Number>(device: &Device, n: usize) -> Tensor<T> {
+    into_columns(device.uninit(n * n).unwrap().into_buffer(), n, n)
+}
+
 /// Asserts that the elements of C that are no numbers are those.
 #[track_caller]
 fn assert_nan<T: Number>(n: usize, c: &[T], expected: impl Fn(usize, usize) -> bool, what: &str) {
@@ -45,80 +55,80 @@ fn assert_nan<T: Number>(n: usize, c: &[T], expected: impl Fn(usize, usize) -> b
 
 /// Everything is 1 but one element, which is no number: it reaches what it is a factor of and nothing else.
 fn nan<T: Number>(device: &Device, n: usize) {
-    let (blas, c) = (device.blas(), || up(device, ones::<T>(n)));
-    let (whole, a) = (up(device, ones::<T>(n)), up(device, spoilt::<T>(n, 3, 1)));
+    let (blas, c) = (device.blas(), || square(device, ones::<T>(n)));
+    let (whole, a) = (c(), square(device, spoilt::<T>(n, 3, 1)));
     let one = real::<T>(1.0);
     for uplo in TRIANGLES {
         let read = inside(uplo, 3, 1);
         for side in SIDES {
             // It stands for its mirror image as well: rows (on the right columns) 1 and 3.
             let across = |i: usize, j: usize| if side == Side::Left { i } else { j };
-            let spec = Symm::new(side, uplo, n, n).beta(one);
-            let got = answer(device, blas.symm(spec, &a, &whole, c()));
+            let spec = || Symm::new(side, uplo).beta(one);
+            let got = answer(device, blas.symm(spec(), &a, &whole, c()));
             assert_nan(
                 n,
                 &got,
                 |i, j| read && [1, 3].contains(&across(i, j)),
                 &format!("A of symm, {side:?} {uplo:?}"),
             );
-            let got = answer(device, blas.symm(spec, &whole, &a, c()));
+            let got = answer(device, blas.symm(spec(), &whole, &a, c()));
             let along = |i: usize, j: usize| if side == Side::Left { j == 1 } else { i == 3 };
             assert_nan(n, &got, along, &format!("B of symm, {side:?} {uplo:?}"));
-            let got = answer(device, blas.symm(spec, &whole, &whole, up(device, spoilt::<T>(n, 3, 1))));
+            let got = answer(device, blas.symm(spec(), &whole, &whole, square(device, spoilt::<T>(n, 3, 1))));
             assert_nan(n, &got, |i, j| (i, j) == (3, 1), &format!("C of symm, {side:?} {uplo:?}"));
 
-            let spec = Triangular::new(side, uplo, n, n);
+            let spec = Triangular::new(side, uplo);
             let got = answer(device, blas.trmm(spec, &a, c()));
             let reached = |i: usize, j: usize| read && if side == Side::Left { i == 3 } else { j == 1 };
             assert_nan(n, &got, reached, &format!("A of trmm, {side:?} {uplo:?}"));
         }
         // The other triangle of C stays: it was 1.
         let cross = |i: usize, j: usize| inside(uplo, i, j) && (i == 3 || j == 3);
-        for (trans, factor) in [(Transpose::No, &a), (Transpose::Yes, &up(device, spoilt::<T>(n, 1, 3)))] {
-            let got = answer(device, blas.syrk(Syrk::new(uplo, n, n).trans(trans).beta(one), factor, c()));
-            assert_nan(n, &got, cross, &format!("syrk, {trans:?} {uplo:?}"));
-            let spec = Syr2k::new(uplo, n, n).trans(trans).beta(one);
-            assert_nan(n, &answer(device, blas.syr2k(spec, factor, &whole, c())), cross, "A of syr2k");
-            assert_nan(n, &answer(device, blas.syr2k(spec, &whole, factor, c())), cross, "B of syr2k");
+        let turned = square(device, spoilt::<T>(n, 1, 3));
+        for (factor, whole) in [(a.view(), whole.view()), (turned.transpose(), whole.transpose())] {
+            let got = answer(device, blas.syrk(Syrk::new(uplo).beta(one), &factor, c()));
+            assert_nan(n, &got, cross, &format!("syrk, {factor:?} {uplo:?}"));
+            let spec = || Syr2k::new(uplo).beta(one);
+            assert_nan(n, &answer(device, blas.syr2k(spec(), &factor, &whole, c())), cross, "A of syr2k");
+            assert_nan(n, &answer(device, blas.syr2k(spec(), &whole, &factor, c())), cross, "B of syr2k");
             let (row, column) =
                 (|i: usize, j: usize| inside(uplo, i, j) && i == 3, |i, j: usize| inside(uplo, i, j) && j == 3);
-            assert_nan(n, &answer(device, blas.syrkx(spec, factor, &whole, c())), row, "A of syrkx");
-            assert_nan(n, &answer(device, blas.syrkx(spec, &whole, factor, c())), column, "B of syrkx");
+            assert_nan(n, &answer(device, blas.syrkx(spec(), &factor, &whole, c())), row, "A of syrkx");
+            assert_nan(n, &answer(device, blas.syrkx(spec(), &whole, &factor, c())), column, "B of syrkx");
         }
     }
     // The rows below the one with the NaN depend on it, and on the right the columns before its own. A GPU may compute
     // whole blocks, and of them only these are promised.
     for (side, depends) in SIDES.into_iter().zip([|i: usize, _: usize| i >= 3, |_: usize, j: usize| j <= 1]) {
-        let spec = Triangular::new(side, Uplo::Lower, n, n);
+        let spec = Triangular::new(side, Uplo::Lower);
         let got = answer(device, blas.trsm(spec, &a, c()));
         let depends = |i, j| depends(i, j) || !is_host(device) && got[i + j * n].parts()[0].is_nan();
         assert_nan(n, &got, depends, &format!("A of trsm, {side:?}"));
     }
-    let got = answer(device, blas.geam(Geam::new(n, n).beta(one), &a, &whole, c()));
+    let got = answer(device, blas.geam(Geam::new().beta(one), &a, &whole, c()));
     assert_nan(n, &got, |i, j| (i, j) == (3, 1), "A of geam");
-    let got = answer(device, blas.geam(Geam::new(n, n).beta(one).trans_b(Transpose::Yes), &whole, &a, c()));
+    let got = answer(device, blas.geam(Geam::new().beta(one), &whole, a.transpose(), c()));
     assert_nan(n, &got, |i, j| (i, j) == (1, 3), "B of geam");
-    let x = a.as_in().slice(n..2 * n).unwrap(); // column 1
-    let got = answer(device, blas.dgmm(Dgmm::new(Side::Left, n, n), &whole, x, c()));
+    let got = answer(device, blas.dgmm(Side::Left, &whole, a.index(1, 1).unwrap(), c()));
     assert_nan(n, &got, |i, _| i == 3, "x of dgmm");
-    let got = answer(device, blas.dgmm(Dgmm::new(Side::Right, n, n), &a, whole.as_in().slice(0..n).unwrap(), c()));
+    let got = answer(device, blas.dgmm(Side::Right, &a, whole.index(1, 0).unwrap(), c()));
     assert_nan(n, &got, |i, j| (i, j) == (3, 1), "A of dgmm");
 }
 
 fn hermitian_nan<T: Number + ComplexElement>(device: &Device, n: usize) {
-    let (blas, c) = (device.blas(), || up(device, ones::<T>(n)));
-    let (whole, a, real_one) = (up(device, ones::<T>(n)), up(device, spoilt::<T>(n, 3, 1)), real_one::<T>());
+    let (blas, c) = (device.blas(), || square(device, ones::<T>(n)));
+    let (whole, a, real_one) = (c(), square(device, spoilt::<T>(n, 3, 1)), real_one::<T>());
     for uplo in TRIANGLES {
         let cross = |i: usize, j: usize| inside(uplo, i, j) && (i == 3 || j == 3);
-        let got = answer(device, blas.hemm(Symm::new(Side::Left, uplo, n, n), &a, &whole, c()));
+        let got = answer(device, blas.hemm(Symm::new(Side::Left, uplo), &a, &whole, c()));
         assert_nan(n, &got, |i, _| inside(uplo, 3, 1) && [1, 3].contains(&i), "A of hemm");
-        let got = answer(device, blas.herk(Herk::new(uplo, n, n).beta(real_one), &a, c()));
+        let got = answer(device, blas.herk(Herk::new(uplo).beta(real_one), &a, c()));
         assert_nan(n, &got, cross, "herk");
-        let spec = Her2k::new(uplo, n, n).beta(real_one);
-        assert_nan(n, &answer(device, blas.her2k(spec, &a, &whole, c())), cross, "A of her2k");
-        assert_nan(n, &answer(device, blas.her2k(spec, &whole, &a, c())), cross, "B of her2k");
+        let spec = || Her2k::new(uplo).beta(real_one);
+        assert_nan(n, &answer(device, blas.her2k(spec(), &a, &whole, c())), cross, "A of her2k");
+        assert_nan(n, &answer(device, blas.her2k(spec(), &whole, &a, c())), cross, "B of her2k");
         let row = |i: usize, j: usize| inside(uplo, i, j) && i == 3;
-        assert_nan(n, &answer(device, blas.herkx(spec, &a, &whole, c())), row, "A of herkx");
+        assert_nan(n, &answer(device, blas.herkx(spec(), &a, &whole, c())), row, "A of herkx");
     }
 }
 
@@ -138,15 +148,14 @@ fn diagonals<T: Number + ComplexElement>(device: &Device, of: fn(f64, f64) -> T)
     let (blas, n) = (device.blas(), 3);
     let mut a = ones::<T>(n);
     (0..n).for_each(|i| a[i + i * n] = of(1.0, f64::NAN));
-    let (a, whole) = (up(device, a), up(device, ones::<T>(n)));
+    let (c, whole) = (|| square(device, &a[..]), square(device, ones::<T>(n)));
     for uplo in TRIANGLES {
         for side in SIDES {
-            let got = answer(device, blas.hemm(Symm::new(side, uplo, n, n), &a, &whole, device.uninit(n * n).unwrap()));
+            let got = answer(device, blas.hemm(Symm::new(side, uplo), &c(), &whole, fresh(device, n)));
             assert_eq!(got, vec![of(3.0, 0.0); n * n], "hemm, {side:?} {uplo:?} on {device:?}");
         }
-        let c = || device.duplicate(&a).unwrap().into_output();
-        let spec = Herk::new(uplo, n, n).beta(real_one::<T>());
-        let spec2 = Her2k::new(uplo, n, n).beta(real_one::<T>());
+        let spec = Herk::new(uplo).beta(real_one::<T>());
+        let spec2 = Her2k::new(uplo).beta(real_one::<T>());
         let herk = answer(device, blas.herk(spec, &whole, c()));
         let her2k = answer(device, blas.her2k(spec2, &whole, &whole, c()));
         for (name, got, want) in [("herk", herk, 4.0), ("her2k", her2k, 7.0)] {
@@ -168,34 +177,35 @@ fn the_imaginary_part_of_a_hermitian_diagonal_is_zero_whatever_is_there() {
 
 /// An infinity times a number has its sign, times zero it is no number, and what is divided by it is zero.
 fn infinities<T: Number>(device: &Device) {
-    let (blas, out) = (device.blas(), || device.uninit::<T>(4).unwrap());
+    let (blas, out) = (device.blas(), || fresh(device, 2));
     let r = |x: f64| real::<T>(x);
     let same = |got: Vec<T>, want: [f64; 4], what: &str| {
         let equal = |(got, want): (&T, f64)| got.parts()[0] == want || got.parts()[0].is_nan() && want.is_nan();
         assert!(got.iter().zip(want).all(equal), "{what}: {got:?} for {want:?} on {device:?}");
     };
     const INF: f64 = f64::INFINITY;
-    let a = up(device, [T::INFINITY, r(0.0), r(0.0), r(1.0)]); // the diagonal (inf, 1)
-    let b = up(device, [r(2.0), r(3.0), r(-1.0), r(0.0)]); // columns (2, 3) and (-1, 0)
+    let a = square(device, [T::INFINITY, r(0.0), r(0.0), r(1.0)]); // the diagonal (inf, 1)
+    let b = square(device, [r(2.0), r(3.0), r(-1.0), r(0.0)]); // columns (2, 3) and (-1, 0)
     let diagonal = [INF, 3.0, -INF, 0.0];
-    same(answer(device, blas.gemm(Gemm::new(2, 2, 2), &a, &b, out())), diagonal, "gemm");
-    same(answer(device, blas.symm(Symm::new(Side::Left, Uplo::Lower, 2, 2), &a, &b, out())), diagonal, "symm");
-    let lower = Triangular::new(Side::Left, Uplo::Lower, 2, 2);
-    same(answer(device, blas.trmm_into(lower, &a, &b, out())), diagonal, "trmm");
-    same(answer(device, blas.dgmm(Dgmm::new(Side::Left, 2, 2), &b, a.strided(2, 3), out())), diagonal, "dgmm");
-    let infinite = up(device, [T::INFINITY; 4]);
+    let gemm = |a: &Tensor<T>, b: &Tensor<T>| answer(device, blas.gemm(Gemm::new(), a, b, out()));
+    same(gemm(&a, &b), diagonal, "gemm");
+    same(answer(device, blas.symm(Symm::new(Side::Left, Uplo::Lower), &a, &b, out())), diagonal, "symm");
+    let lower = || Triangular::new(Side::Left, Uplo::Lower);
+    same(answer(device, blas.trmm_into(lower(), &a, &b, out())), diagonal, "trmm");
+    let of_a = a.diagonal(0, 0, 1).unwrap();
+    same(answer(device, blas.dgmm(Side::Left, &b, of_a, out())), diagonal, "dgmm");
+    let infinite = square(device, [T::INFINITY; 4]);
     let product = [INF, INF, f64::NAN, f64::NAN]; // inf * -1 + inf * 0
-    same(answer(device, blas.gemm(Gemm::new(2, 2, 2), &infinite, &b, out())), product, "gemm of infinities");
-    let sum = answer(device, blas.geam(Geam::new(2, 2).beta(r(-1.0)), &infinite, &a, out()));
+    same(gemm(&infinite, &b), product, "gemm of infinities");
+    let sum = answer(device, blas.geam(Geam::new().beta(r(-1.0)), &infinite, &a, out()));
     same(sum, [f64::NAN, INF, INF, INF], "geam");
-    let c = up(device, [r(1.0); 4]);
-    let column = up(device, [T::INFINITY, r(-2.0)]);
-    same(answer(device, blas.syrk(Syrk::new(Uplo::Lower, 2, 1), &column, c)), [INF, -INF, 1.0, 4.0], "syrk");
-    let c = up(device, [r(1.0); 4]);
-    let ones = up(device, [r(1.0); 2]);
-    let spec = Syr2k::new(Uplo::Lower, 2, 1);
-    same(answer(device, blas.syr2k(spec, &column, &ones, c)), [INF, INF, 1.0, -4.0], "syr2k");
-    let solved = answer(device, blas.trsm(lower, &a, up(device, [r(2.0), r(3.0), r(-1.0), r(5.0)])));
+    let c = || square(device, [r(1.0); 4]);
+    let column = into_columns(up(device, [T::INFINITY, r(-2.0)]), 2, 1);
+    same(answer(device, blas.syrk(Syrk::new(Uplo::Lower), &column, c())), [INF, -INF, 1.0, 4.0], "syrk");
+    let ones = into_columns(up(device, [r(1.0); 2]), 2, 1);
+    let spec = Syr2k::new(Uplo::Lower);
+    same(answer(device, blas.syr2k(spec, &column, &ones, c())), [INF, INF, 1.0, -4.0], "syr2k");
+    let solved = answer(device, blas.trsm(lower(), &a, square(device, [r(2.0), r(3.0), r(-1.0), r(5.0)])));
     same(solved, [0.0, 3.0, 0.0, 5.0], "trsm");
 }
 
@@ -222,7 +232,7 @@ fn hermitian_infinities<T: Number + ComplexElement<Real = R>, R: Sample + BlasEl
         let places = places.map(|(i, j, x)| if uplo == Uplo::Lower { (i, j, x) } else { (j, i, x) });
         let mut old = ones::<T>(n);
         places.iter().for_each(|(i, j, x)| old[i + j * n] = *x);
-        let (c, x) = (|| up(device, &old[..]), up(device, vec![of(1.0, 0.0); n * n]));
+        let (c, x) = (|| square(device, &old[..]), square(device, vec![of(1.0, 0.0); n * n]));
         let check = |submitted, added: f64, name: &str| {
             let got = answer::<T>(device, submitted);
             for (i, j) in (0..n).flat_map(|j| (0..n).map(move |i| (i, j))).filter(|(i, j)| inside(uplo, *i, *j)) {
@@ -234,16 +244,17 @@ fn hermitian_infinities<T: Number + ComplexElement<Real = R>, R: Sample + BlasEl
                 assert_eq!(got[i + j * n], want, "{name}: ({i}, {j}) of {n}, {uplo:?}, {beta} on {device:?}");
             }
         };
-        let (herk, her2k) = (Herk::new(uplo, n, n).beta(factor(beta)), Her2k::new(uplo, n, n).beta(factor(beta)));
-        check(blas.herk(herk, &x, c()), n as f64, "herk");
-        check(blas.her2k(her2k, &x, &x, c()), 2.0 * n as f64, "her2k");
-        check(blas.herkx(her2k, &x, &x, c()), n as f64, "herkx");
-        check(blas.herk(herk.alpha(factor(0.0)), &x, c()), 0.0, "herk of nothing");
-        check(blas.her2k(her2k.alpha(of(0.0, 0.0)), &x, &x, c()), 0.0, "her2k of nothing");
+        let herk = || Herk::new(uplo).beta(factor(beta));
+        let her2k = || Her2k::new(uplo).beta(factor(beta));
+        check(blas.herk(herk(), &x, c()), n as f64, "herk");
+        check(blas.her2k(her2k(), &x, &x, c()), 2.0 * n as f64, "her2k");
+        check(blas.herkx(her2k(), &x, &x, c()), n as f64, "herkx");
+        check(blas.herk(herk().alpha(factor(0.0)), &x, c()), 0.0, "herk of nothing");
+        check(blas.her2k(her2k().alpha(of(0.0, 0.0)), &x, &x, c()), 0.0, "her2k of nothing");
         // A symmetric update has a complex factor, but one is one.
         if beta == 1.0 && is_host(device) {
             let symmetric = |i: usize, j: usize, got: &[T]| got[i + j * n].parts();
-            let got = answer(device, blas.syrk(Syrk::new(uplo, n, n).beta(of(1.0, 0.0)), &x, c()));
+            let got = answer(device, blas.syrk(Syrk::new(uplo).beta(of(1.0, 0.0)), &x, c()));
             for (i, j, x) in places {
                 let [re, im] = x.parts();
                 assert_eq!(
@@ -269,35 +280,35 @@ fn infinities_of_a_hermitian_matrix_stay_in_their_part() {
 /// With `alpha == 0` and `beta == 1` nothing is read and nothing changes, not even a NaN or the sign of a zero.
 fn unchanged<T: Number>(device: &Device) {
     let blas = device.blas();
-    let poison = Matrix::<T>::poison(2, 2, 2, 0).upload(device);
+    let poison = Matrix::<T>::poison(2, 2, 2, 0).tensor(device);
     let (zero, one) = (T::default(), real::<T>(1.0));
     let what = [T::NAN, real(3.0), real::<T>(0.7), T::NAN];
-    let c = || up(device, what);
-    let symm = Symm::new(Side::Left, Uplo::Lower, 2, 2).alpha(zero).beta(one);
-    let (syrk, syr2k) = (Syrk::new(Uplo::Upper, 2, 2), Syr2k::new(Uplo::Upper, 2, 2));
-    let (syrk, syr2k) = (syrk.alpha(zero).beta(one), syr2k.alpha(zero).beta(one));
+    let c = || square(device, what);
+    let symm = Symm::new(Side::Left, Uplo::Lower).alpha(zero).beta(one);
+    let syrk = Syrk::new(Uplo::Upper).alpha(zero).beta(one);
+    let syr2k = || Syr2k::new(Uplo::Upper).alpha(zero).beta(one);
     let same = |submitted, name| assert_same_bits(&answer(device, submitted), &what, name);
-    same(blas.gemm(Gemm::new(2, 2, 2).alpha(zero).beta(one), &poison, &poison, c()), "gemm");
+    same(blas.gemm(Gemm::new().alpha(zero).beta(one), &poison, &poison, c()), "gemm");
     same(blas.symm(symm, &poison, &poison, c()), "symm");
     same(blas.syrk(syrk, &poison, c()), "syrk");
-    same(blas.syr2k(syr2k, &poison, &poison, c()), "syr2k");
-    same(blas.syrkx(syr2k, &poison, &poison, c()), "syrkx");
+    same(blas.syr2k(syr2k(), &poison, &poison, c()), "syr2k");
+    same(blas.syrkx(syr2k(), &poison, &poison, c()), "syrkx");
 }
 
 fn unchanged_hermitian<T: Number + ComplexElement>(device: &Device) {
     let blas = device.blas();
-    let poison = Matrix::<T>::poison(2, 2, 2, 0).upload(device);
+    let poison = Matrix::<T>::poison(2, 2, 2, 0).tensor(device);
     let what = [real(2.0), T::NAN, T::NAN, real(0.7)]; // of a Hermitian matrix the diagonal is real
-    let c = || up(device, what);
+    let c = || square(device, what);
     let (zero, one, real_one) = (T::default(), real::<T>(1.0), real_one::<T>());
     let same = |submitted, name| assert_same_bits(&answer(device, submitted), &what, name);
-    let hemm = Symm::new(Side::Right, Uplo::Lower, 2, 2).alpha(zero).beta(one);
+    let hemm = Symm::new(Side::Right, Uplo::Lower).alpha(zero).beta(one);
     same(blas.hemm(hemm, &poison, &poison, c()), "hemm");
-    let herk = Herk::new(Uplo::Upper, 2, 2).alpha(T::Real::default()).beta(real_one);
+    let herk = Herk::new(Uplo::Upper).alpha(T::Real::default()).beta(real_one);
     same(blas.herk(herk, &poison, c()), "herk");
-    let her2k = Her2k::new(Uplo::Upper, 2, 2).alpha(zero).beta(real_one);
-    same(blas.her2k(her2k, &poison, &poison, c()), "her2k");
-    same(blas.herkx(her2k, &poison, &poison, c()), "herkx");
+    let her2k = || Her2k::new(Uplo::Upper).alpha(zero).beta(real_one);
+    same(blas.her2k(her2k(), &poison, &poison, c()), "her2k");
+    same(blas.herkx(her2k(), &poison, &poison, c()), "herkx");
 }
 
 #[test]
@@ -312,21 +323,21 @@ fn a_zero_alpha_and_a_beta_of_one_change_no_bit() {
 /// A beta of zero writes over a NaN, also where there is nothing to add up.
 fn discarded<T: Number>(device: &Device) {
     let (blas, zero) = (device.blas(), T::default());
-    let (c, none, x) = (|| up(device, [T::NAN; 4]), up(device, Vec::<T>::new()), up(device, [real::<T>(0.0); 4]));
+    let (c, none, x) = (|| square(device, [T::NAN; 4]), up(device, Vec::<T>::new()), square(device, [zero; 4]));
     let all = |submitted, name: &str| assert_eq!(answer(device, submitted), [zero; 4], "{name} on {device:?}");
-    all(blas.gemm(Gemm::new(2, 2, 0), &none, &none, c()), "gemm");
-    all(blas.gemm(Gemm::new(2, 2, 2), &x, &x, c()), "gemm of zeros");
-    all(blas.symm(Symm::new(Side::Left, Uplo::Lower, 2, 2), &x, &x, c()), "symm");
-    all(blas.geam(Geam::new(2, 2).alpha(zero).beta(zero), &x, &x, c()), "geam");
-    let upper = |submitted: Submitted<DeviceBuffer<T>>, name: &str| {
+    all(blas.gemm(Gemm::new(), columns(&none, 2, 0), columns(&none, 0, 2), c()), "gemm");
+    all(blas.gemm(Gemm::new(), &x, &x, c()), "gemm of zeros");
+    all(blas.symm(Symm::new(Side::Left, Uplo::Lower), &x, &x, c()), "symm");
+    all(blas.geam(Geam::new().alpha(zero).beta(zero), &x, &x, c()), "geam");
+    let upper = |submitted: Submitted<Tensor<T>>, name: &str| {
         let got = answer(device, submitted);
         assert_eq!([got[0], got[2], got[3]], [zero; 3], "{name} on {device:?}");
         assert!(got[1].parts()[0].is_nan(), "the other triangle stays: {name} on {device:?}");
     };
-    for k in [0, 2] {
-        upper(blas.syrk(Syrk::new(Uplo::Upper, 2, k), &x, c()), "syrk");
-        upper(blas.syr2k(Syr2k::new(Uplo::Upper, 2, k), &x, &x, c()), "syr2k");
-        upper(blas.syrkx(Syr2k::new(Uplo::Upper, 2, k), &x, &x, c()), "syrkx");
+    for x in [columns(&none, 2, 0), columns(x.buffer(), 2, 2)] {
+        upper(blas.syrk(Syrk::new(Uplo::Upper), &x, c()), "syrk");
+        upper(blas.syr2k(Syr2k::new(Uplo::Upper), &x, &x, c()), "syr2k");
+        upper(blas.syrkx(Syr2k::new(Uplo::Upper), &x, &x, c()), "syrkx");
     }
 }
 
@@ -339,34 +350,36 @@ fn a_zero_beta_discards_a_nan_in_every_routine() {
 
 /// Subnormal numbers are neither lost on the way in nor on the way out.
 fn subnormals<T: Number>(device: &Device, tiny: f64) {
-    let (blas, out) = (device.blas(), || device.uninit::<T>(4).unwrap());
+    let (blas, out) = (device.blas(), || fresh(device, 2));
     let r = |x: f64| real::<T>(x);
     let b = [r(tiny), r(3.0 * tiny), r(-2.0 * tiny), r(0.0)];
     let twice = b.map(|x| x + x);
-    let (on_b, a) = (up(device, b), up(device, [r(2.0), r(0.0), r(0.0), r(2.0)]));
+    let (on_b, a) = (square(device, b), square(device, [r(2.0), r(0.0), r(0.0), r(2.0)]));
     let check = |submitted, name: &str| assert_eq!(answer(device, submitted), twice, "{name} on {device:?}");
-    check(blas.gemm(Gemm::new(2, 2, 2), &a, &on_b, out()), "gemm");
-    check(blas.symm(Symm::new(Side::Left, Uplo::Lower, 2, 2), &a, &on_b, out()), "symm");
-    check(blas.symm(Symm::new(Side::Right, Uplo::Upper, 2, 2), &a, &on_b, out()), "symm");
-    check(blas.trmm(Triangular::new(Side::Left, Uplo::Lower, 2, 2), &a, up(device, b)), "trmm");
-    check(blas.geam(Geam::new(2, 2).beta(r(1.0)), &on_b, &on_b, out()), "geam");
-    check(blas.dgmm(Dgmm::new(Side::Left, 2, 2), &on_b, a.strided(2, 3), out()), "dgmm");
-    let solved = answer(device, blas.trsm(Triangular::new(Side::Right, Uplo::Upper, 2, 2), &a, up(device, twice)));
+    check(blas.gemm(Gemm::new(), &a, &on_b, out()), "gemm");
+    check(blas.symm(Symm::new(Side::Left, Uplo::Lower), &a, &on_b, out()), "symm");
+    check(blas.symm(Symm::new(Side::Right, Uplo::Upper), &a, &on_b, out()), "symm");
+    check(blas.trmm(Triangular::new(Side::Left, Uplo::Lower), &a, square(device, b)), "trmm");
+    check(blas.geam(Geam::new().beta(r(1.0)), &on_b, &on_b, out()), "geam");
+    check(blas.dgmm(Side::Left, &on_b, a.diagonal(0, 0, 1).unwrap(), out()), "dgmm");
+    let upper = || Triangular::new(Side::Right, Uplo::Upper);
+    let solved = answer(device, blas.trsm(upper(), &a, square(device, twice)));
     assert_eq!(solved, b, "trsm on {device:?}");
     if is_host(device) {
         // A divisor whose inverse is infinite.
-        let small = up(device, [r(tiny), r(0.0), r(0.0), r(-tiny)]);
+        let small = square(device, [r(tiny), r(0.0), r(0.0), r(-tiny)]);
         let want = [r(1.0), r(3.0), r(2.0), r(0.0)];
-        let solved = answer(device, blas.trsm(Triangular::new(Side::Right, Uplo::Upper, 2, 2), &small, up(device, b)));
+        let solved = answer(device, blas.trsm(upper(), &small, square(device, b)));
         assert_eq!(solved, want, "trsm on {device:?}");
     }
-    let (column, c) = (up(device, [r(1.0), r(tiny)]), || up(device, [r(tiny); 4]));
+    let column = into_columns(up(device, [r(1.0), r(tiny)]), 2, 1);
+    let c = || square(device, [r(tiny); 4]);
     let want = [r(1.0), r(2.0 * tiny), r(tiny), r(tiny)]; // 1 + tiny is 1, tiny * tiny is 0
-    let got = answer(device, blas.syrk(Syrk::new(Uplo::Lower, 2, 1).beta(r(1.0)), &column, c()));
+    let got = answer(device, blas.syrk(Syrk::new(Uplo::Lower).beta(r(1.0)), &column, c()));
     assert_eq!(got, want, "syrk on {device:?}");
     let want = [r(1.0), r(2.0 * tiny), r(tiny), r(tiny)];
-    let got =
-        answer(device, blas.syr2k(Syr2k::new(Uplo::Lower, 2, 1).alpha(r(0.5)).beta(r(1.0)), &column, &column, c()));
+    let spec = Syr2k::new(Uplo::Lower).alpha(r(0.5)).beta(r(1.0));
+    let got = answer(device, blas.syr2k(spec, &column, &column, c()));
     assert_eq!(got[1..], want[1..], "syr2k on {device:?}");
 }
 

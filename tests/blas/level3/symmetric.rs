@@ -1,7 +1,7 @@
 //! symm, hemm.
 
 use super::matrix::{Matrix, Number, SIZES, TRIANGLES, each_type, real, scalar};
-use crate::common::{Rng, devices, seeds, up};
+use crate::common::{Rng, devices, into_columns, seeds, up};
 use windlass::blas::{ComplexElement, Symm};
 use windlass::reference::Bounded;
 use windlass::{Complex, Device, Side, Uplo};
@@ -34,9 +34,8 @@ impl<T: Number> Case<T> {
         Case { side, uplo, a, b, c, alpha, beta }
     }
 
-    fn spec(&self) -> Symm<T> {
-        let spec = Symm::new(self.side, self.uplo, self.c.rows, self.c.cols);
-        spec.lda(self.a.ld).ldb(self.b.ld).ldc(self.c.ld).alpha(self.alpha).beta(self.beta)
+    fn spec(&self) -> Symm<'static, T> {
+        Symm::new(self.side, self.uplo).alpha(self.alpha).beta(self.beta)
     }
 
     fn want(&self, hermitian: bool) -> Bounded {
@@ -50,18 +49,20 @@ impl<T: Number> Case<T> {
     }
 
     pub(crate) fn check_symmetric(&self, device: &Device) {
-        let (a, b, c) = (self.a.upload(device), self.b.upload(device), self.c.upload(device));
-        let got = device.blas().symm(self.spec(), &a, &b, c).unwrap().await_result().unwrap();
-        self.c.assert_became(device, &got, &self.want(false), |_, _| true, &self.spec());
+        let (a, b, c) = (self.a.upload(device), self.b.upload(device), self.c.tensor(device));
+        let (a, b) = (self.a.view(&a), self.b.view(&b));
+        let got = device.blas().symm(self.spec(), a, b, c).unwrap().await_result().unwrap();
+        self.c.assert_became(device, got.buffer(), &self.want(false), |_, _| true, &self.spec());
     }
 
     pub(crate) fn check_hermitian(&self, device: &Device)
     where
         T: ComplexElement,
     {
-        let (a, b, c) = (self.a.upload(device), self.b.upload(device), self.c.upload(device));
-        let got = device.blas().hemm(self.spec(), &a, &b, c).unwrap().await_result().unwrap();
-        self.c.assert_became(device, &got, &self.want(true), |_, _| true, &self.spec());
+        let (a, b, c) = (self.a.upload(device), self.b.upload(device), self.c.tensor(device));
+        let (a, b) = (self.a.view(&a), self.b.view(&b));
+        let got = device.blas().hemm(self.spec(), a, b, c).unwrap().await_result().unwrap();
+        self.c.assert_became(device, got.buffer(), &self.want(true), |_, _| true, &self.spec());
     }
 }
 
@@ -105,9 +106,9 @@ fn products_with_hermitian_matrices_take_the_diagonal_as_real() {
 }
 
 fn untouched_by_zero_alpha<T: Number>(device: &Device) {
-    let poison = Matrix::<T>::poison(3, 3, 3, 0).upload(device);
-    let c = up(device, vec![real::<T>(2.0); 9]);
-    let spec = Symm::new(Side::Left, Uplo::Upper, 3, 3).alpha(T::default()).beta(real::<T>(3.0));
+    let (poison, c) = (Matrix::<T>::poison(3, 3, 3, 0).tensor(device), up(device, vec![real::<T>(2.0); 9]));
+    let c = into_columns(c, 3, 3);
+    let spec = Symm::new(Side::Left, Uplo::Upper).alpha(T::default()).beta(real::<T>(3.0));
     let c = device.blas().symm(spec, &poison, &poison, c).unwrap().await_result().unwrap();
     assert_eq!(crate::common::down(device, &c), vec![real::<T>(6.0); 9]);
 }
@@ -122,11 +123,13 @@ fn a_zero_alpha_reads_neither_factor() {
 fn device_scalars<T: Number>(device: &Device, rng: &mut Rng) {
     let case = Case::<T>::new(rng, Side::Right, Uplo::Lower, (9, 5));
     let case = Case { alpha: T::sample(rng), beta: T::sample(rng), c: Matrix::random(rng, 9, 5), ..case };
-    let (a, b, c) = (case.a.upload(device), case.b.upload(device), case.c.upload(device));
+    let (a, b) = (case.a.upload(device), case.b.upload(device));
+    let (a, b) = (case.a.view(&a), case.b.view(&b));
     let (alpha, beta) = (up(device, [case.alpha]), up(device, [case.beta]));
-    let spec = case.spec().alpha(T::NAN).beta(T::NAN).scalars_at(&alpha, &beta);
-    let got = device.blas().symm(spec, &a, &b, c).unwrap().await_result().unwrap();
-    case.c.assert_became(device, &got, &case.want(false), |_, _| true, &case.spec());
+    for spec in [case.spec().alpha(&alpha).beta(&beta), case.spec().alpha(&alpha), case.spec().beta(&beta)] {
+        let got = device.blas().symm(spec.clone(), &a, &b, case.c.tensor(device)).unwrap().await_result().unwrap();
+        case.c.assert_became(device, got.buffer(), &case.want(false), |_, _| true, &spec);
+    }
 }
 
 #[test]

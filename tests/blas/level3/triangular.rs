@@ -1,10 +1,10 @@
 //! trmm, trsm and its batches.
 
 use super::matrix::{Matrix, Number, SIZES, TRANSPOSES, TRIANGLES, each_type, inside, real, scalar, trans};
-use crate::common::{Rng, devices, down, seeds, up};
+use crate::common::{Rng, columns, devices, down, into_columns, seeds, up};
 use windlass::blas::Triangular;
 use windlass::reference::{Bounded, Exact};
-use windlass::{Device, Diag, Side, Transpose, Uplo};
+use windlass::{Device, DeviceBuffer, Diag, Side, TensorRef, Transpose, Uplo};
 
 #[derive(Clone)]
 pub(crate) struct Case<T> {
@@ -26,6 +26,17 @@ pub(crate) fn flags() -> impl Iterator<Item = Flags> {
     transposes.flat_map(|(side, uplo, trans)| [Diag::Unit, Diag::NonUnit].map(|diag| (side, uplo, trans, diag)))
 }
 
+/// The specification of a view of A that `trans` transposes: the triangle is that of the view.
+fn spec<T: Number>((side, uplo, trans, diag): Flags) -> Triangular<'static, T> {
+    let seen = match (trans, uplo) {
+        (Transpose::No, uplo) => uplo,
+        (_, Uplo::Upper) => Uplo::Lower,
+        (_, Uplo::Lower) => Uplo::Upper,
+    };
+    let spec = Triangular::new(side, seen).diag(diag);
+    if trans == Transpose::Conjugate { spec.conjugate_a() } else { spec }
+}
+
 impl<T: Number> Case<T> {
     pub(crate) fn new(rng: &mut Rng, (side, uplo, trans, diag): Flags, (m, n): (usize, usize), alpha: T) -> Self {
         let order = if side == Side::Left { m } else { n };
@@ -33,9 +44,13 @@ impl<T: Number> Case<T> {
         Case { side, uplo, trans, diag, a, b: Matrix::random(rng, m, n), alpha }
     }
 
-    fn spec(&self) -> Triangular<T> {
-        let spec = Triangular::new(self.side, self.uplo, self.b.rows, self.b.cols).trans(self.trans).diag(self.diag);
-        spec.lda(self.a.ld).ldb(self.b.ld).alpha(self.alpha)
+    fn spec(&self) -> Triangular<'static, T> {
+        spec((self.side, self.uplo, self.trans, self.diag)).alpha(self.alpha)
+    }
+
+    /// A as it is used, but for the conjugate.
+    fn of_a<'a>(&self, a: &'a DeviceBuffer<T>) -> TensorRef<'a, T> {
+        self.a.op(a, self.trans)
     }
 
     /// `op(A)` with its zeros and ones.
@@ -69,20 +84,20 @@ impl<T: Number> Case<T> {
     pub(crate) fn check_products(&self, device: &Device) {
         let (a, (m, n)) = (self.a.upload(device), (self.b.rows, self.b.cols));
         let want = self.times(self.alpha, &self.b.exact());
-        let got = device.blas().trmm(self.spec(), &a, self.b.upload(device)).unwrap().await_result().unwrap();
-        self.b.assert_became(device, &got, &want, |_, _| true, &self.spec());
-        let c = Matrix::<T>::poison(m, n, m.max(1) + 3, 1);
-        let (b, ldc) = (self.b.upload(device), c.ld);
         let got =
-            device.blas().trmm_into(self.spec().ldc(ldc), &a, &b, c.upload(device)).unwrap().await_result().unwrap();
-        c.assert_became(device, &got, &want, |_, _| true, &("into", self.spec()));
+            device.blas().trmm(self.spec(), self.of_a(&a), self.b.tensor(device)).unwrap().await_result().unwrap();
+        self.b.assert_became(device, got.buffer(), &want, |_, _| true, &self.spec());
+        let c = Matrix::<T>::poison(m, n, m.max(1) + 3, 1);
+        let (b, into) = (self.b.upload(device), c.tensor(device));
+        let got = device.blas().trmm_into(self.spec(), self.of_a(&a), self.b.view(&b), into).unwrap();
+        c.assert_became(device, got.await_result().unwrap().buffer(), &want, |_, _| true, &("into", self.spec()));
         self.b.assert_became(device, &b, &self.b.exact().scaled(real::<T>(1.0)), |_, _| false, &"B stays");
     }
 
     pub(crate) fn check_solution(&self, device: &Device) {
         let a = self.a.upload(device);
-        let x = device.blas().trsm(self.spec(), &a, self.b.upload(device)).unwrap().await_result().unwrap();
-        self.assert_solved(device, &down(device, &x));
+        let x = device.blas().trsm(self.spec(), self.of_a(&a), self.b.tensor(device)).unwrap().await_result().unwrap();
+        self.assert_solved(device, &down(device, x.buffer()));
     }
 }
 
@@ -104,14 +119,16 @@ fn products_with_triangles_read_one_triangle_in_place_and_apart() {
 
 /// Columns without rows: nothing is read or written, whatever alpha is.
 fn empty<T: Number>(device: &Device) {
-    let (blas, none) = (device.blas(), || device.zeros::<T>(0).unwrap());
+    let (blas, none) = (device.blas(), || Matrix::<T>::poison(0, 2, 5, 0).tensor(device));
     for alpha in [0.0, 1.0].map(real::<T>) {
-        for (side, uplo, trans, diag) in flags() {
-            let spec = Triangular::new(side, uplo, 0, 2).trans(trans).diag(diag).lda(2).ldb(5).alpha(alpha);
-            let a = if side == Side::Left { none() } else { up(device, vec![real::<T>(1.0); 4]) };
-            let b = blas.trmm(spec, &a, none()).unwrap().await_result().unwrap();
-            let x = blas.trsm(spec, &a, b).unwrap().await_result().unwrap();
-            let c = blas.trmm_into(spec.ldc(5), &a, &x, none()).unwrap().await_result().unwrap();
+        for flags in flags() {
+            let order = if flags.0 == Side::Left { 0 } else { 2 };
+            let (a, spec) = (Matrix::<T>::poison(order, order, 2, 0), || spec(flags).alpha(alpha));
+            let on = a.upload(device);
+            let a = || a.op(&on, flags.2);
+            let b = blas.trmm(spec(), a(), none()).unwrap().await_result().unwrap();
+            let x = blas.trsm(spec(), a(), b).unwrap().await_result().unwrap();
+            let c = blas.trmm_into(spec(), a(), &x, none()).unwrap().await_result().unwrap();
             assert_eq!((x.len(), c.len()), (0, 0));
         }
     }
@@ -145,11 +162,12 @@ fn large<T: Number>(device: &Device, rng: &mut Rng) {
         let case =
             Case::<T>::new(rng, (side, Uplo::Lower, Transpose::Conjugate, Diag::NonUnit), (203, 190), real::<T>(0.7));
         let a = case.a.upload(device);
-        let x = device.blas().trsm(case.spec(), &a, case.b.upload(device)).unwrap().await_result().unwrap();
-        case.assert_solved(device, &down(device, &x));
-        let got = device.blas().trmm(case.spec(), &a, case.b.upload(device)).unwrap().await_result().unwrap();
+        let x = device.blas().trsm(case.spec(), case.of_a(&a), case.b.tensor(device)).unwrap().await_result().unwrap();
+        case.assert_solved(device, &down(device, x.buffer()));
+        let got =
+            device.blas().trmm(case.spec(), case.of_a(&a), case.b.tensor(device)).unwrap().await_result().unwrap();
         let want = case.times(case.alpha, &case.b.exact());
-        case.b.assert_became(device, &got, &want, |_, _| true, &case.spec());
+        case.b.assert_became(device, got.buffer(), &want, |_, _| true, &case.spec());
     }
 }
 
@@ -166,17 +184,18 @@ fn large_triangles_are_cut_and_shared() {
 fn zero_and_singular<T: Number>(device: &Device) {
     let blas = device.blas();
     for side in [Side::Left, Side::Right] {
-        let poison = Matrix::<T>::poison(3, 3, 3, 0).upload(device);
-        let spec = Triangular::new(side, Uplo::Upper, 3, 3).alpha(T::default());
+        let poison = Matrix::<T>::poison(3, 3, 3, 0).tensor(device);
+        let spec = Triangular::new(side, Uplo::Upper).alpha(T::default());
         for solve in [false, true] {
-            let b = up(device, vec![T::NAN; 9]);
+            let (b, spec) = (Matrix::poison(3, 3, 3, 0).tensor(device), spec.clone());
             let b = if solve { blas.trsm(spec, &poison, b) } else { blas.trmm(spec, &poison, b) };
             assert_eq!(down(device, &b.unwrap().await_result().unwrap()), vec![T::default(); 9], "{side:?} {solve}");
         }
         // Singular: what depends on the zero is not finite, what does not is right.
         let a = up(device, [real::<T>(2.0), T::default(), T::default(), T::default()]);
-        let spec = Triangular::new(Side::Left, Uplo::Lower, 2, 1);
-        let x = blas.trsm(spec, &a, up(device, [real::<T>(4.0), real::<T>(1.0)])).unwrap().await_result().unwrap();
+        let b = into_columns(up(device, [real::<T>(4.0), real::<T>(1.0)]), 2, 1);
+        let spec = Triangular::new(Side::Left, Uplo::Lower);
+        let x = blas.trsm(spec, columns(&a, 2, 2), b).unwrap().await_result().unwrap();
         let x = down(device, &x);
         assert!(x[0] == real::<T>(2.0) && !x[1].parts()[0].is_finite(), "{x:?}");
     }
@@ -197,9 +216,10 @@ fn nan<T: Number>(device: &Device, rng: &mut Rng) {
         let at = 2 + case.b.ld;
         case.b.data[at] = T::NAN;
         let a = case.a.upload(device);
-        let got = device.blas().trmm(case.spec(), &a, case.b.upload(device)).unwrap().await_result().unwrap();
-        let x = device.blas().trsm(case.spec(), &a, case.b.upload(device)).unwrap().await_result().unwrap();
-        for (name, got) in [("trmm", down(device, &got)), ("trsm", down(device, &x))] {
+        let got =
+            device.blas().trmm(case.spec(), case.of_a(&a), case.b.tensor(device)).unwrap().await_result().unwrap();
+        let x = device.blas().trsm(case.spec(), case.of_a(&a), case.b.tensor(device)).unwrap().await_result().unwrap();
+        for (name, got) in [("trmm", down(device, got.buffer())), ("trsm", down(device, x.buffer()))] {
             for (i, j) in case.b.places() {
                 let is_nan = got[i + j * case.b.ld].parts()[0].is_nan();
                 // A GPU may compute whole blocks: of the column that has the NaN only the part below is promised.
@@ -223,11 +243,11 @@ fn device_scalar<T: Number>(device: &Device, rng: &mut Rng) {
     let alpha = T::sample(rng);
     let case = Case::<T>::new(rng, (Side::Right, Uplo::Upper, Transpose::Yes, Diag::NonUnit), (5, 9), alpha);
     let (a, scalar) = (case.a.upload(device), up(device, [alpha]));
-    let spec = || case.spec().alpha(T::NAN).alpha_at(&scalar);
-    let x = device.blas().trsm(spec(), &a, case.b.upload(device)).unwrap().await_result().unwrap();
-    case.assert_solved(device, &down(device, &x));
-    let got = device.blas().trmm(spec(), &a, case.b.upload(device)).unwrap().await_result().unwrap();
-    case.b.assert_became(device, &got, &case.times(alpha, &case.b.exact()), |_, _| true, &case.spec());
+    let spec = || spec((case.side, case.uplo, case.trans, case.diag)).alpha(&scalar);
+    let x = device.blas().trsm(spec(), case.of_a(&a), case.b.tensor(device)).unwrap().await_result().unwrap();
+    case.assert_solved(device, &down(device, x.buffer()));
+    let got = device.blas().trmm(spec(), case.of_a(&a), case.b.tensor(device)).unwrap().await_result().unwrap();
+    case.b.assert_became(device, got.buffer(), &case.times(alpha, &case.b.exact()), |_, _| true, &case.spec());
 }
 
 #[test]
@@ -259,18 +279,18 @@ fn batches<T: Number>(device: &Device, rng: &mut Rng) {
             .iter()
             .enumerate()
             .for_each(|(i, case)| b[i * stride_b..][..case.b.data.len()].copy_from_slice(&case.b.data));
-        let spec = one.spec().batch(count).stride_a(0).stride_b(stride_b);
-        let a = one.a.upload(device);
-        let x = device.blas().trsm_strided_batched(spec, &a, up(device, b)).unwrap().await_result().unwrap();
-        let x = down(device, &x);
+        let (a, layout) = (one.a.upload(device), one.b.layout().batch(count, stride_b));
+        let b = up(device, b).with_layout(layout).unwrap();
+        let x = device.blas().trsm(one.spec(), one.of_a(&a), b).unwrap().await_result().unwrap();
+        let x = down(device, x.buffer());
         for (i, case) in cases.iter().enumerate() {
             case.assert_solved(device, &x[i * stride_b..][..case.b.data.len()]);
         }
         // Each B in a buffer of its own, A one for all.
-        let (list, b) = (vec![a.as_in(); count], cases.iter().map(|case| case.b.upload(device)).collect());
-        let x = device.blas().trsm_batched(one.spec(), &list, b).unwrap().await_result().unwrap();
+        let (list, b) = (vec![one.of_a(&a); count], cases.iter().map(|case| case.b.tensor(device)));
+        let x = device.blas().trsm_batched(one.spec(), list, b).unwrap().await_result().unwrap();
         assert_eq!(x.len(), count);
-        x.iter().zip(&cases).for_each(|(x, case)| case.assert_solved(device, &down(device, x)));
+        x.iter().zip(&cases).for_each(|(x, case)| case.assert_solved(device, &down(device, x.buffer())));
     }
 }
 
@@ -303,11 +323,15 @@ fn batches_of_their_own<T: Number>(device: &Device, rng: &mut Rng) {
         let (a, b) = (join(|case| &case.a, lda, order), join(|case| &case.b, ldb, n));
         let lists = |data: &[T], one: usize| data.chunks(one).map(|one| up(device, one)).collect::<Vec<_>>();
         let (list_a, list_b) = (lists(&a, lda * order), lists(&b, ldb * n));
-        let x = device.blas().trsm_strided_batched(first.spec().batch(count), &up(device, a), up(device, b)).unwrap();
-        let x = down(device, &x.await_result().unwrap());
-        let list_a: Vec<_> = list_a.iter().map(|a| a.as_in()).collect();
-        let listed = device.blas().trsm_batched(first.spec(), &list_a, list_b).unwrap().await_result().unwrap();
-        let listed: Vec<T> = listed.iter().flat_map(|x| down(device, x)).collect();
+        let (a, b) = (up(device, a), up(device, b).with_layout(first.b.layout().batch(count, ldb * n)).unwrap());
+        let of_a = a.view(first.a.layout().batch(count, lda * order)).unwrap();
+        let of_a = if flags.2 == Transpose::No { of_a } else { of_a.swap_axes(1, 2).unwrap() };
+        let x = device.blas().trsm(first.spec(), of_a, b).unwrap();
+        let x = down(device, x.await_result().unwrap().buffer());
+        let list_a = list_a.iter().map(|a| first.of_a(a));
+        let list_b = list_b.into_iter().map(|b| b.with_layout(first.b.layout()).unwrap());
+        let listed = device.blas().trsm_batched(first.spec(), list_a, list_b).unwrap().await_result().unwrap();
+        let listed: Vec<T> = listed.iter().flat_map(|x| down(device, x.buffer())).collect();
         for (case, x) in cases.iter().zip(x.chunks(ldb * n)).chain(cases.iter().zip(listed.chunks(ldb * n))) {
             let mut mine = case.b.data.clone();
             case.b.places().for_each(|(r, c)| mine[r + c * case.b.ld] = x[r + c * ldb]);

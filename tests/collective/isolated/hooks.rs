@@ -6,7 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use windlass::collective::{Combine, Communicator, Members};
-use windlass::{Device, Error, FaultPlan, InFlight, OpInfo, PendingDispatch, Tensor, Trace};
+use windlass::{
+    Device, Error, FaultPlan, PendingDispatch, Tensor,
+    op::InFlight,
+    trace::{OpInfo, Trace},
+};
 
 /// Does what waits for the submission that its hooks are called in.
 #[derive(Default)]

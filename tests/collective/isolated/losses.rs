@@ -42,7 +42,7 @@ fn kills(devices: &[Device], count: usize) -> Duration {
         let mut lost = false;
         while !lost {
             let stale = devices.iter().zip(&generations).any(|(device, then)| device.generation() != *then);
-            lost = stale || devices[victim].health().phase != windlass::Phase::Healthy;
+            lost = stale || devices[victim].health().phase != windlass::health::Phase::Healthy;
             if !lost {
                 std::thread::yield_now();
             }

@@ -222,7 +222,7 @@ fn the_time_of_all_reduces_between_workers() {
     let devices = workers(2);
     let comm = Communicator::new(&devices).unwrap();
     for (len, times) in [(1usize, 2000), (1 << 14, 500), (1 << 22, 20)] {
-        let mut x: Vec<Tensor<f32>> = devices.iter().map(|device| device.zeros_tensor([len]).unwrap()).collect();
+        let mut x: Vec<Tensor<f32>> = devices.iter().map(|device| device.zeros([len]).unwrap()).collect();
         let mut run = |times: usize| {
             let began = Instant::now();
             for _ in 0..times {

@@ -8,7 +8,7 @@ use record::Recorded;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, OnceLock};
-use windlass::FindingKind;
+use windlass::error::FindingKind;
 use windlass::ptx::{Area, Checks, Fault, PtxModule, Shape};
 
 /// `struct standin_part`: memory that a launch may touch.

@@ -104,7 +104,7 @@ fn the_mask_has_the_same_bits_each_time_and_on_every_engine() {
         let case = Case::new([1, 2, 2, 16, 16, 16, 16]).dropped(0.5, 7);
         // A value is one where a key is, so that the result tells which weights are kept.
         let of = |device: &Device| {
-            let zeros = device.zeros_tensor::<f16>([1, 2, 16, 16]).unwrap();
+            let zeros = device.zeros::<f16>([1, 2, 16, 16]).unwrap();
             let eye: Vec<f16> = (0..512).map(|k| f16::from_f64(f64::from(u8::from(k / 16 % 16 == k % 16)))).collect();
             let v = device.tensor([1, 2, 16, 16], eye).unwrap();
             let given = Given::<f16>::new(device, &mut Rng::new(0), &case, None);
@@ -121,7 +121,7 @@ fn the_mask_has_the_same_bits_each_time_and_on_every_engine() {
 #[test]
 fn a_probability_or_a_stream_that_does_not_fit_is_refused() {
     for device in devices() {
-        let x = device.zeros_tensor::<f16>([1, 1, 4, 8]).unwrap();
+        let x = device.zeros::<f16>([1, 1, 4, 8]).unwrap();
         for bad in [1.0, -0.1, 2.0, f64::NAN, f64::INFINITY] {
             let spec = Attention::new().dropout(bad, &Stream::new(Generator::Philox, 3));
             let error = device.dnn().attend(&spec, &x, &x, &x).unwrap_err();

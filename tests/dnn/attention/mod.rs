@@ -288,12 +288,12 @@ fn what_a_library_lacks_is_said() {
             (false, other) => panic!("{other:?}"),
         };
         let dnn = device.dnn();
-        let x = device.zeros_tensor::<f64>([1, 1, 2, 8]).unwrap();
+        let x = device.zeros::<f64>([1, 1, 2, 8]).unwrap();
         told(dnn.attend(&Attention::new(), &x, &x, &x).unwrap().await_result().map(drop).map_err(Into::into));
-        let x = device.zeros_tensor::<f32>([1, 1, 2, 8]).unwrap();
+        let x = device.zeros::<f32>([1, 1, 2, 8]).unwrap();
         told(dnn.attend(&Attention::new(), &x, &x, &x).unwrap().await_result().map(drop).map_err(Into::into));
         dnn.attend(&Attention::new().tf32(true), &x, &x, &x).unwrap().await_result().unwrap();
-        let x = device.zeros_tensor::<f16>([1, 1, 2, 5]).unwrap();
+        let x = device.zeros::<f16>([1, 1, 2, 5]).unwrap();
         told(dnn.attend(&Attention::new(), &x, &x, &x).unwrap().await_result().map(drop).map_err(Into::into));
     }
 }
@@ -308,7 +308,7 @@ fn windows_at_the_bottom_right_are_right_or_refused() {
                 forward::<f16>(&device, &mut Rng::new(4), &case);
                 continue;
             }
-            let (dnn, x) = (device.dnn(), |places| device.zeros_tensor::<f16>([2, 2, places, 16]).unwrap());
+            let (dnn, x) = (device.dnn(), |places| device.zeros::<f16>([2, 2, places, 16]).unwrap());
             let (q, k) = (x(queries), x(keys));
             let given = Given::<f16>::new(&device, &mut Rng::new(0), &case, None);
             let spec = given.spec(&case);
@@ -329,7 +329,7 @@ fn windows_at_the_bottom_right_are_right_or_refused() {
 fn extents_that_do_not_fit_are_refused() {
     for device in devices() {
         let (dnn, plain) = (device.dnn(), Attention::new());
-        let x = |extents: &[usize]| device.zeros_tensor::<f16>(extents).unwrap();
+        let x = |extents: &[usize]| device.zeros::<f16>(extents).unwrap();
         let q = x(&[2, 4, 6, 8]);
         let named = |error: Result<_, Error>, argument: &str| {
             let error: Error = error.map(|_: windlass::PendingDispatch<Tensor<f16>>| ()).unwrap_err();
@@ -344,7 +344,7 @@ fn extents_that_do_not_fit_are_refused() {
         named(dnn.attend(&Attention::new().causal(Corner::TopLeft).window(0), &q, &q, &q), "window");
         named(dnn.attend(&Attention::new().scale(f64::NAN), &q, &q, &q), "scale");
         named(dnn.attend(&Attention::new().bias(&x(&[3, 1, 6, 6])), &q, &q, &q), "bias");
-        let few = device.zeros_tensor::<i32>([3]).unwrap();
+        let few = device.zeros::<i32>([3]).unwrap();
         named(dnn.attend(&Attention::new().lengths(&few, &few), &q, &q, &q), "query_lengths");
     }
 }

@@ -131,14 +131,14 @@ fn pages_of_nothing_are_nothing() {
 #[test]
 fn pages_that_do_not_fit_are_refused() {
     for device in devices() {
-        let (dnn, q) = (device.dnn(), device.zeros_tensor::<f16>([2, 4, 6, 8]).unwrap());
-        let k = device.zeros_tensor::<f16>([5, 4, 16, 8]).unwrap();
+        let (dnn, q) = (device.dnn(), device.zeros::<f16>([2, 4, 6, 8]).unwrap());
+        let k = device.zeros::<f16>([5, 4, 16, 8]).unwrap();
         let lengths = device.tensor([2], [6i32, 6]).unwrap();
         let named = |error: Result<PendingDispatch<Tensor<f16>>, Error>, argument: &str| {
             let error = error.map(drop).unwrap_err();
             assert_eq!(refused(&error).0, argument, "{error}");
         };
-        let table = |extents: &[usize]| device.zeros_tensor::<i32>(extents).unwrap();
+        let table = |extents: &[usize]| device.zeros::<i32>(extents).unwrap();
         for extents in [&[2][..], &[3, 2], &[2, 1, 1]] {
             let table = table(extents);
             named(dnn.attend(&Attention::new().lengths(&lengths, &lengths).pages(&table), &q, &k, &k), "pages");
@@ -147,11 +147,11 @@ fn pages_that_do_not_fit_are_refused() {
         named(dnn.attend(&Attention::new().pages(&table), &q, &k, &k), "pages");
         let spec = Attention::new().lengths(&lengths, &lengths).pages(&table);
         dnn.attend(&spec, &q, &k, &k).unwrap().await_result().unwrap();
-        let none = device.zeros_tensor::<f16>([0, 4, 16, 8]).unwrap();
+        let none = device.zeros::<f16>([0, 4, 16, 8]).unwrap();
         named(dnn.attend(&spec, &q, &none, &none), "k");
-        named(dnn.attend(&spec, &q, &k, &device.zeros_tensor::<f16>([5, 4, 8, 8]).unwrap()), "v");
-        named(dnn.attend(&spec, &q, &device.zeros_tensor::<f16>([5, 4, 16, 16]).unwrap(), &k), "k");
-        let sums = device.zeros_tensor::<f32>([2, 4, 6]).unwrap();
+        named(dnn.attend(&spec, &q, &k, &device.zeros::<f16>([5, 4, 8, 8]).unwrap()), "v");
+        named(dnn.attend(&spec, &q, &device.zeros::<f16>([5, 4, 16, 16]).unwrap(), &k), "k");
+        let sums = device.zeros::<f32>([2, 4, 6]).unwrap();
         let error = dnn.attend_gradients(&spec, &q, &k, &k, &q, &q, &sums).map(drop).unwrap_err();
         assert_eq!(refused(&error).0, "pages", "{error}");
         let error = dnn.plan_attention_gradients(&spec, &q, &k, &k).map(drop).unwrap_err();

@@ -87,24 +87,24 @@ fn a_sink_of_nothing_is_nothing() {
 #[test]
 fn a_sink_that_does_not_fit_is_refused() {
     for device in devices() {
-        let (dnn, x) = (device.dnn(), device.zeros_tensor::<f16>([2, 4, 6, 8]).unwrap());
-        let sums = device.zeros_tensor::<f32>([2, 4, 6]).unwrap();
+        let (dnn, x) = (device.dnn(), device.zeros::<f16>([2, 4, 6, 8]).unwrap());
+        let sums = device.zeros::<f32>([2, 4, 6]).unwrap();
         let named = |error: Result<PendingDispatch<Tensor<f16>>, Error>, argument: &str| {
             let error = error.map(drop).unwrap_err();
             assert_eq!(refused(&error).0, argument, "{error}");
         };
         for extents in [&[3][..], &[1], &[4, 1], &[]] {
-            let sink = device.zeros_tensor::<f16>(extents).unwrap();
+            let sink = device.zeros::<f16>(extents).unwrap();
             let spec = Attention::new().sink(&sink);
             named(dnn.attend(&spec, &x, &x, &x), "sink");
             named(dnn.attend_sink_gradient(&spec, &x, &x, &sums), "sink");
         }
-        let sink = device.zeros_tensor::<f16>([4]).unwrap();
+        let sink = device.zeros::<f16>([4]).unwrap();
         let spec = Attention::new().sink(&sink);
         named(dnn.attend_sink_gradient(&Attention::new(), &x, &x, &sums), "spec");
-        named(dnn.attend_sink_gradient(&spec, &device.zeros_tensor::<f16>([2, 4, 6]).unwrap(), &x, &sums), "o");
-        named(dnn.attend_sink_gradient(&spec, &x, &device.zeros_tensor::<f16>([2, 4, 6, 9]).unwrap(), &sums), "dy");
-        let few = device.zeros_tensor::<f32>([2, 4, 5]).unwrap();
+        named(dnn.attend_sink_gradient(&spec, &device.zeros::<f16>([2, 4, 6]).unwrap(), &x, &sums), "o");
+        named(dnn.attend_sink_gradient(&spec, &x, &device.zeros::<f16>([2, 4, 6, 9]).unwrap(), &sums), "dy");
+        let few = device.zeros::<f32>([2, 4, 5]).unwrap();
         named(dnn.attend_sink_gradient(&spec, &x, &x, &few), "log_sums");
     }
 }

@@ -5,7 +5,7 @@ use windlass::dnn::{Convolution, Fused};
 use windlass::{Device, Error, Result, Tensor};
 
 fn zeros(device: &Device, extents: &[usize]) -> Tensor<f32> {
-    device.zeros_tensor(extents).unwrap()
+    device.zeros(extents).unwrap()
 }
 
 #[track_caller]
@@ -14,7 +14,7 @@ fn named<T>(answer: Result<T, impl Into<Error>>, argument: &str, part: &str) {
     let error: Error = error.into();
     let (name, reason) = refused(&error);
     assert!(name == argument && reason.contains(part), "{name}: {reason}");
-    assert_eq!(error.site().and_then(windlass::Site::library), Some("dnn"), "{error}");
+    assert_eq!(error.site().and_then(windlass::error::Site::library), Some("dnn"), "{error}");
 }
 
 #[test]

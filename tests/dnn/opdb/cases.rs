@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use windlass::tensor::Layout;
-use windlass::{AnyTensor, DType, Device};
+use windlass::{DType, Device, tensor::AnyTensor};
 
 /// A tensor: element type, extents, place of its bytes.
 #[derive(Debug, Deserialize)]

@@ -2,7 +2,7 @@
 
 use super::cases::Stored;
 use windlass::expressions::Overflow;
-use windlass::{AnyTensor, DType, Device};
+use windlass::{DType, Device, tensor::AnyTensor};
 
 /// Relative to the element, and to the largest one: of sums the error is one of their terms.
 fn allowed(dtype: &str) -> [f64; 2] {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use windlass::dnn::DnnElement;
 use windlass::expressions::Overflow;
 use windlass::reductions::SoftmaxElement;
-use windlass::{AnyTensor, DType, Device, Element, Result, Tensor, TensorRef};
+use windlass::{DType, Device, Element, Result, Tensor, TensorRef, tensor::AnyTensor};
 
 /// The elements of these cases.
 pub(super) trait Real: Number + DnnElement + SoftmaxElement {}

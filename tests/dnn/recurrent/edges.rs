@@ -138,7 +138,7 @@ fn sequences_without_steps_keep_their_states() {
 }
 
 fn zeros(device: &Device, extents: &[usize]) -> Tensor<f32> {
-    device.zeros_tensor(extents).unwrap()
+    device.zeros(extents).unwrap()
 }
 
 #[track_caller]
@@ -146,7 +146,7 @@ fn named<T>(answer: windlass::Result<T>, argument: &str, part: &str) {
     let Err(error) = answer else { panic!("it was not refused") };
     let (name, reason) = refused(&error);
     assert!(name == argument && reason.contains(part), "{name}: {reason}");
-    assert_eq!(error.site().and_then(windlass::Site::library), Some("dnn"), "{error}");
+    assert_eq!(error.site().and_then(windlass::error::Site::library), Some("dnn"), "{error}");
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Buffers that do not belong to an operation: of other devices and generations, past their ends, never written.
 
 use super::assert_refused;
-use crate::common::{buffer, builders, devices, down, up};
+use crate::common::{buffer, builders, columns, devices, down, into_columns, up};
 use std::time::Duration;
 use windlass::solver::Vectors;
 use windlass::tensor::Layout;
-use windlass::{Complex, Error, FftSpec, Gemm, Matmul, Stale};
+use windlass::{Complex, Error, FftSpec, Gemm, Matmul, error::Stale};
 
 #[test]
 #[expect(clippy::reversed_empty_ranges, reason = "that is what is refused")]
@@ -39,15 +39,19 @@ fn a_new_output_of_a_wrong_size_is_refused_for_its_size() {
     use windlass::blaslt::{Epilogue, Operands};
     for device in devices() {
         let a = up(&device, [1.0f32; 4]);
-        let short = device.blas().gemm(Gemm::new(2, 2, 2), &a, &a, device.uninit(3).unwrap()).unwrap_err();
-        assert_refused(&short.error, "c", &["3", "4"]);
+        let square = columns(&a, 2, 2);
+        let short = device.uninit(3).unwrap().with_layout(Layout::columns(2, 2)).unwrap_err();
+        assert_refused(&short.error, "layout", &["3"]);
+        let short = device.blas().gemm(Gemm::new(), &square, &square, short.back.unwrap()).unwrap_err();
+        assert_refused(&short.error, "c", &["[3]", "two axes"]);
         assert!(short.back.is_some());
-        let spec = Matmul::new(2, 2, 2);
-        let epilogue = Epilogue::relu_aux(device.zeros(3).unwrap());
-        let short = device.blas_lt().matmul_with(spec, Operands::new(&a, &a), epilogue, device.uninit(4).unwrap());
-        assert_refused(&short.unwrap_err().error, "mask", &["3"]);
+        let (a_1, bias) = (a.view(Layout::columns(2, 2)).unwrap(), device.zeros(3).unwrap());
+        let (operands, d) = (Operands::new(&a_1, &a_1), device.uninit([2, 2]).unwrap());
+        let short = device.blas_lt().matmul_with(Matmul::new(), operands, Epilogue::relu_aux_bias(&bias), d);
+        assert_refused(&short.unwrap_err().error, "bias", &["3"]);
         // With the right size the contents are looked at: a gap stays as it was.
-        let gaps = device.blas().gemm(Gemm::new(2, 2, 2).ldc(3), &a, &a, device.uninit(5).unwrap()).unwrap_err();
+        let c = device.uninit(5).unwrap().with_layout(Layout::columns(2, 2).ld(3)).unwrap();
+        let gaps = device.blas().gemm(Gemm::new(), &square, &square, c).unwrap_err();
         assert_refused(&gaps.error, "c", &["undefined"]);
     }
 }
@@ -108,38 +112,41 @@ fn memory_that_was_never_written_is_not_read() {
         // An update reads what it writes.
         let rejected = buffer(device.blas().axpy(1.0, &fresh, x)).unwrap_err();
         assert_refused(&rejected.error, "y", &["never written"]);
-        let spec = Gemm::<f64>::new(2, 2, 2);
         let (x,) = rejected.back.unwrap();
-        let rejected = device.blas().gemm(spec.beta(1.0), &fresh, &fresh, x).unwrap_err();
+        let (square, row) = (columns(&fresh, 2, 2), columns(fresh.slice(..2).unwrap(), 1, 2));
+        let rejected = device.blas().gemm(Gemm::new().beta(1.0), &square, &square, into_columns(x, 2, 2)).unwrap_err();
         assert_refused(&rejected.error, "c", &["never written"]);
-        // So does a product that leaves gaps, or something behind its last column.
-        let gaps = device.blas().gemm(Gemm::<f64>::new(1, 2, 2).ldc(2), &fresh, &fresh, device.uninit(3).unwrap());
+        // So does a product that leaves gaps.
+        let gaps = device.uninit(3).unwrap().with_layout(Layout::columns(1, 2).ld(2)).unwrap();
+        let gaps = device.blas().gemm(Gemm::new(), row, &square, gaps);
         assert_refused(&gaps.unwrap_err().error, "c", &["never written"]);
-        let behind = device.blas().gemm(spec, &fresh, &fresh, device.uninit(5).unwrap());
-        assert_refused(&behind.unwrap_err().error, "c", &["never written"]);
-        // One that overwrites all of it is welcome.
+        // One that overwrites all of it is welcome, whatever lies behind it.
         let (x,) = rejected.back.unwrap();
-        let x = device.blas().gemm(spec, &fresh, &fresh, x).unwrap().into_output();
+        let x = device.blas().gemm(Gemm::new(), &square, &square, x).unwrap().into_output();
         assert_eq!(down(&device, &x), [2.0; 4]);
+        let behind = into_columns(device.uninit(5).unwrap().into_buffer(), 2, 2);
+        let behind = device.blas().gemm(Gemm::new(), &square, &square, behind).unwrap().into_output();
+        assert_eq!(down(&device, &behind), [2.0; 4]);
+        assert_refused(&device.download(behind.buffer()).unwrap_err(), "source", &["never written"]);
     }
 }
 
 #[test]
 fn memory_that_was_written_in_part_is_not_read() {
     for device in devices() {
-        let x = device.uninit::<u8>(4).unwrap().narrow(0..2).unwrap();
-        let x = device.fill(x, 1).unwrap().into_output().widen();
+        let x = device.uninit::<u8>(4).unwrap().into_buffer().narrow(0..2).unwrap();
+        let x = device.fill(x, 1).unwrap().into_buffer().widen();
         assert_refused(&device.download(&x).unwrap_err(), "source", &["never written"]);
         // Two parts, one of them written: the whole is not.
         let (left, right) = x.split_at(2).unwrap();
         let left = device.fill(left, 2).unwrap().into_output();
         assert_eq!(down(&device, &left), [2, 2]);
-        let x = left.join(right).unwrap();
+        let x = left.into_buffer().join(right).unwrap();
         assert_refused(&device.download(&x).unwrap_err(), "source", &["never written"]);
         let (left, right) = x.split_at(2).unwrap();
         let left = device.fill(left, 3).unwrap().into_output();
         let right = device.fill(right, 4).unwrap().into_output();
-        assert_eq!(down(&device, &left.join(right).unwrap()), [3, 3, 4, 4]);
+        assert_eq!(down(&device, &left.into_buffer().join(right.into_buffer()).unwrap()), [3, 3, 4, 4]);
     }
 }
 
@@ -150,11 +157,16 @@ fn an_operand_of_a_list_is_called_by_its_argument_and_its_place() {
         let (x, stranger) = (up(&device, [1.0f64; 4]), up(&other, [3.0f64; 4]));
         let names = [other.name(), device.name()];
         let names = names.each_ref().map(|name| &**name);
-        let two = || vec![up(&device, [0.0f64; 4]), up(&device, [0.0f64; 4])];
-        let (own, mixed) = ([x.as_in(), x.as_in()], [x.as_in(), stranger.as_in()]);
-        let spec = Gemm::new(2, 2, 2);
-        assert_refused(&device.blas().gemm_batched(spec, &mixed, &own, two()).unwrap_err().error, "a[1]", &names);
-        assert_refused(&device.blas().gemm_batched(spec, &own, &mixed, two()).unwrap_err().error, "b[1]", &names);
+        let two = || [0, 1].map(|_| into_columns(up(&device, [0.0f64; 4]), 2, 2));
+        let (own, mixed) = ([&x, &x].map(|x| columns(x, 2, 2)), [&x, &stranger].map(|x| columns(x, 2, 2)));
+        let spec = Gemm::new;
+        assert_refused(&device.blas().gemm_batched(spec(), &mixed, &own, two()).unwrap_err().error, "a[1]", &names);
+        assert_refused(&device.blas().gemm_batched(spec(), &own, &mixed, two()).unwrap_err().error, "b[1]", &names);
+        // The factors change places for a C by rows, their names do not.
+        let (square, foreign) = (columns(&x, 2, 2), columns(&stranger, 2, 2));
+        let rows = || device.uninit([2, 2]).unwrap();
+        assert_refused(&device.blas().gemm(spec(), &foreign, &square, rows()).unwrap_err().error, "a", &names);
+        assert_refused(&device.blas().gemm(spec(), &square, &foreign, rows()).unwrap_err().error, "b", &names);
         // Behind the operands that are always there, one that is there only on the device.
         let alpha = up(&other, [2.0f64]);
         let rejected = device.blas().axpy(&alpha, &x, up(&device, [0.0f64; 4])).unwrap_err();

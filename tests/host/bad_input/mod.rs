@@ -6,10 +6,11 @@ mod huge;
 mod settings;
 
 use crate::common;
-use common::{assert_back_at, buffer, devices, down, holdings, refused, up};
-use windlass::blas::{Gemv, LuBatch, Triangular};
+use common::{assert_back_at, buffer, columns, devices, down, holdings, refused, up};
+use windlass::blas::{Gemv, Triangular};
 use windlass::blaslt::{Epilogue, Operands};
-use windlass::{Device, Error, Gemm, Matmul, Rejected, Side, Transpose, Uplo};
+use windlass::tensor::Layout;
+use windlass::{Device, Error, Gemm, Matmul, Rejected, Side, TensorRef, Transpose, Uplo};
 
 /// Asserts that `argument` was refused with a reason that holds all of `values`.
 #[track_caller]
@@ -45,7 +46,7 @@ fn vectors_of_different_lengths_are_refused() {
         assert_eq!(device.stats().dispatches, before + 2, "only the upload and the download of the output");
         assert_refused(&blas.dot(&x, &y()).unwrap_err(), "x", &["3", "4"]);
         assert_refused(&blas.dotc(&y(), &x).unwrap_err(), "x", &["4", "3"]);
-        let error = assert_back(&device, device.copy(&x, y()).unwrap_err(), "copy", &[5.0; 4]);
+        let error = assert_back(&device, buffer(device.copy(&x, y())).unwrap_err(), "copy", &[5.0; 4]);
         assert_refused(&error, "target", &["3", "4"]);
         let error = assert_back(&device, device.upload_into([1.0; 5], y()).unwrap_err(), "upload", &[5.0; 4]);
         assert_refused(&error, "target", &["5", "4"]);
@@ -79,29 +80,28 @@ fn sizes_that_overflow_are_refused() {
 }
 
 #[test]
-fn matrices_that_do_not_fit_their_buffers_are_refused() {
+fn matrices_that_do_not_go_together_are_refused() {
     for device in devices() {
         let (a, b) = (up(&device, [1.0f32; 6]), up(&device, [1.0f32; 12]));
-        let spec = Gemm::<f32>::new(2, 4, 3); // a: 2 x 3, b: 3 x 4, c: 2 x 4
-        let plain = (spec.trans_a(Transpose::No), "", ["", ""]);
+        for layout in [Layout::columns(2, 3).ld(1), Layout::rows(2, 3).ld(2), Layout::columns(2, 3).ld(3)] {
+            assert!(a.view(layout).is_err(), "{layout:?} of 6 elements");
+        }
+        let (of_a, of_b) = (columns(&a, 2, 3), columns(&b, 3, 4));
+        let c = |m, n| up(&device, [7.0f32; 8]).with_layout(Layout::columns(m, n)).unwrap();
+        let two = |x: TensorRef<'_, f32>| x.broadcast([2, x.shape()[0], x.shape()[1]]).unwrap().layout().clone();
         let cases = [
-            (spec.lda(1), "lda", ["1", "2"]),
-            (spec.ldb(2), "ldb", ["2", "3"]),
-            (spec.ldc(1), "ldc", ["1", "2"]),
-            (spec.lda(0), "lda", ["0", "2"]),
-            (spec.lda(3), "a", ["6", "8"]),
-            (spec.ldb(4), "b", ["12", "15"]),
-            (spec.ldc(3), "c", ["8", "11"]),
-            (spec.trans_a(Transpose::Yes), "", ["", ""]),
-            (spec.trans_a(Transpose::Conjugate).lda(2), "lda", ["2", "3"]),
-            (spec.trans_b(Transpose::Yes).ldb(3), "ldb", ["3", "4"]),
-            plain,
+            (of_a.view(), of_b.view(), c(2, 4), "", ["", ""]),
+            (of_a.transpose(), of_b.view(), c(2, 4), "b", ["3 x 4", "3 x 2"]),
+            (of_a.view(), of_b.transpose(), c(2, 4), "b", ["4 x 3", "2 x 3"]),
+            (of_a.view(), of_b.view(), c(4, 2), "c", ["4 x 2", "2 x 4"]),
+            (of_a.view(), of_b.view(), c(2, 3), "c", ["2 x 3", "2 x 4"]),
+            (of_a.reshape([6]).unwrap_or_else(|_| (&a).into()), of_b.view(), c(2, 4), "a", ["[6]", "two axes"]),
+            (a.view(two(of_a.view())).unwrap(), of_b.view(), c(2, 4), "a", ["[2, 2, 3]", "[]"]),
         ];
-        for (spec, argument, values) in cases {
-            let c = up(&device, [7.0f32; 8]);
-            match device.blas().gemm(spec, &a, &b, c) {
+        for (a, b, c, argument, values) in cases {
+            match buffer(device.blas().gemm(Gemm::new(), a, b, c)) {
                 Ok(pending) => {
-                    assert_eq!(argument, "", "{spec:?}");
+                    assert_eq!(argument, "");
                     drop(pending.await_result().unwrap());
                 }
                 Err(rejected) => {
@@ -113,35 +113,22 @@ fn matrices_that_do_not_fit_their_buffers_are_refused() {
     }
 }
 
+/// No view reaches beyond its buffer, and none has more elements than can be counted; what has no elements may have any size.
 #[test]
-fn products_whose_spans_overflow_are_refused() {
+fn products_of_matrices_of_any_size_without_elements_are_nothing() {
     for device in devices() {
-        let a = up(&device, [1.0f64; 4]);
-        let huge = [usize::MAX, usize::MAX / 2, i64::MAX as usize, 1 << 62, 1 << 32, 1 << 31];
-        let triples = huge.into_iter().flat_map(|x| [(x, 1, 1), (1, x, 1), (1, 1, x), (x, x, x), (x, x, 0), (2, x, 2)]);
-        for (m, n, k) in triples {
-            for trans in [Transpose::No, Transpose::Yes] {
-                let spec = Gemm::<f64>::new(m, n, k).trans_a(trans).trans_b(trans);
-                let error = assert_back(
-                    &device,
-                    device.blas().gemm(spec, &a, &a, up(&device, [7.0; 4])).unwrap_err(),
-                    "gemm",
-                    &[7.0; 4],
-                );
-                assert!(["m", "n", "k", "a", "b", "c"].contains(&&*refused(&error).0), "{error}");
+        let none = device.zeros::<f64>(0).unwrap().into_buffer();
+        let c = |m, n| up(&device, [7.0; 4]).with_layout(Layout::columns(m, n));
+        for x in [usize::MAX, usize::MAX / 2, i64::MAX as usize, 1 << 62, 1 << 32, 1 << 31] {
+            assert!(none.view(Layout::columns(x, 1)).is_err() && none.view(Layout::columns(1, x)).is_err());
+            assert!(c(x, x).is_err() && c(2, 2).unwrap().shape() == [2, 2]);
+            let views = |m, n| none.view(Layout::columns(m, n)).ok();
+            for (m, n, k) in [(x, 0, 0), (0, x, 0), (0, 0, x)] {
+                let Some((a, b)) = views(m, k).zip(views(k, n)) else { continue };
+                let answer = device.blas().gemm(Gemm::new(), a, b, c(m, n).unwrap()).unwrap();
+                assert_eq!(down(&device, answer.await_result().unwrap().buffer()), [7.0; 4], "{m} {n} {k}");
             }
         }
-        for ld in huge {
-            let spec = Gemm::<f64>::new(2, 2, 2);
-            for spec in [spec.lda(ld), spec.ldb(ld), spec.ldc(ld)] {
-                let rejected = device.blas().gemm(spec, &a, &a, up(&device, [7.0; 4])).unwrap_err();
-                let error = assert_back(&device, rejected, "gemm", &[7.0; 4]);
-                assert!(refused(&error).1.contains(&ld.to_string()), "{error}");
-            }
-        }
-        // A product of nothing is none of these, whatever k is.
-        let none = device.blas().gemm(Gemm::<f64>::new(0, 0, 0), &a, &a, up(&device, [7.0; 4])).unwrap();
-        assert_eq!(down(&device, &none.await_result().unwrap()), [7.0; 4]);
     }
 }
 
@@ -156,28 +143,44 @@ fn empty_batches_of_any_count_cost_nothing() {
         };
         let y = || up(&device, [7.0f64; 2]);
         for count in [1 << 31, 1 << 40, 1 << 60, i64::MAX as usize] {
-            wait(blas.gemm_strided_batched(Gemm::new(0, 0, 0).batch(count), &x, &x, y()));
-            wait(blas.gemm_strided_batched(Gemm::new(0, 3, 0).batch(count), &x, &x, y()));
-            let c = up(&device, [7i32; 2]);
-            let c = blas.gemm_strided_batched(Gemm::new(3, 0, 0).batch(count), &byte, &byte, c).unwrap();
-            assert_eq!(down(&device, &c.await_result().unwrap()), [7; 2]);
-            let solve = Triangular::new(Side::Left, Uplo::Upper, 0, 0);
-            wait(blas.trsm_strided_batched(solve.batch(count), &x, y()));
-            wait(blas.gemv_strided_batched(Gemv::new(0, 0).batch(count), &x, &x, y()));
+            let of = |m, n| Layout::columns(m, n).batch(if m + n > 0 { count / 3 } else { count }, 0);
+            let (nothing, wide) = (x.view(of(0, 0)).unwrap(), x.view(of(0, 3)).unwrap());
+            wait(buffer(blas.gemm(Gemm::new(), &nothing, &nothing, y().with_layout(of(0, 0)).unwrap())));
+            let shared = x.view(Layout::columns(0, 0)).unwrap();
+            wait(buffer(blas.gemm(Gemm::new(), &shared, &wide, y().with_layout(of(0, 3)).unwrap())));
+            let (tall, none) = (byte.view(of(3, 0)).unwrap(), byte.view(Layout::columns(0, 0)).unwrap());
+            let c = up(&device, [7i32; 2]).with_layout(of(3, 0)).unwrap();
+            let c = blas.gemm(Gemm::new(), &tall, &none, c).unwrap();
+            assert_eq!(down(&device, c.await_result().unwrap().buffer()), [7; 2]);
+            let solve = Triangular::new(Side::Left, Uplo::Upper);
+            wait(buffer(blas.trsm(solve, &nothing, y().with_layout(of(0, 0)).unwrap())));
+            let vectors = Layout::new([count, 0], [0, 1], 0).unwrap();
+            let (a, v) = (x.view(Layout::columns(0, 0).batch(count, 0)).unwrap(), x.view(&vectors).unwrap());
+            wait(buffer(blas.gemv(Gemv::new(), &a, v, y().with_layout(&vectors).unwrap())));
         }
         let most = i32::MAX as usize;
-        wait(blas.getrs_strided_batched(LuBatch::new(0).batch(most), Transpose::No, 1, &x, &pivots, y()));
-        wait(blas.getrs_strided_batched(LuBatch::new(2).batch(2).stride_a(0), Transpose::No, 0, &x, &pivots, y()));
-        wait(lt.matmul(Matmul::new(0, 0, 0).batch(most), &x, &x, y()));
-        wait(lt.matmul(Matmul::new(0, 3, 0).batch(most), &x, &x, y()));
-        // The gradient of a bias beside no columns is zero, and there is room for two.
-        let mask = up(&device, [0u8; 4]);
-        let epilogue = Epilogue::drelu_bgrad(&mask, up(&device, [5.0f32; 5]));
-        let spec = Matmul::new(2, 0, 3).batch(2);
-        let single = up(&device, [1.0f32; 16]);
-        let pending = lt.matmul_with(spec, Operands::new(&single, &single), epilogue, up(&device, [7.0f32]));
-        let (d, grad) = pending.unwrap().await_result().unwrap();
-        assert_eq!((down(&device, &d), down(&device, &grad)), (vec![7.0], vec![0.0, 0.0, 0.0, 0.0, 5.0]));
+        let solve = |n: usize, count, nrhs| {
+            let a = x.view(Layout::columns(n, n).batch(count, 0)).unwrap();
+            let pivots = pivots.view(Layout::row_major([count, n]).unwrap()).unwrap();
+            let b = y().with_layout(Layout::columns(n, nrhs).batch(count, 0)).unwrap();
+            buffer(blas.getrs(Transpose::No, a, pivots, b))
+        };
+        wait(solve(0, most, 1));
+        wait(solve(2, 2, 0));
+        for n in [0, 3] {
+            let (lines, b) = (|m, n| Layout::columns(m, n).batch(most, 0), x.view(Layout::columns(0, n)).unwrap());
+            let d = y().with_layout(lines(0, n)).unwrap();
+            let d = lt.matmul(Matmul::new(), x.view(lines(0, 0)).unwrap(), b, d).unwrap();
+            assert_eq!(down(&device, d.await_result().unwrap().buffer()), [7.0; 2]);
+        }
+        // The gradient of a bias beside no columns is zero.
+        let (a, b) = (device.zeros::<f32>([2, 2, 3]).unwrap(), device.zeros::<f32>([3, 0]).unwrap());
+        let d = || device.zeros::<f32>([2, 2, 0]).unwrap();
+        let pending = lt.matmul_with(Matmul::new(), Operands::new(&a, &b), Epilogue::relu_aux(), d());
+        let (_, mask) = pending.unwrap().into_output();
+        let epilogue = Epilogue::drelu_bgrad(&mask).per_row();
+        let pending = lt.matmul_with(Matmul::new(), Operands::new(&a, &b), epilogue, d());
+        assert_eq!(down(&device, &pending.unwrap().await_result().unwrap().1), [0.0; 4]);
     }
 }
 
@@ -185,15 +188,21 @@ fn empty_batches_of_any_count_cost_nothing() {
 #[test]
 fn sizes_that_overflow_beside_a_product_are_refused() {
     for device in devices() {
-        let (mask, x) = (up(&device, [0u8; 4]), up(&device, [1.0f32; 4]));
-        for m in [1usize << 62, 1 << 63, usize::MAX, usize::MAX / 4 + 1] {
-            let epilogue = Epilogue::drelu_bgrad(&mask, up(&device, [5.0f32; 2]));
-            let spec = Matmul::new(m, 0, 0).batch(4);
-            let rejected =
-                device.blas_lt().matmul_with(spec, Operands::new(&x, &x), epilogue, up(&device, [7.0f32])).unwrap_err();
-            assert!(matches!(rejected.error, Error::InvalidArgument { .. }), "{}", rejected.error);
-            let (d, grad) = rejected.back.unwrap();
-            assert_eq!((down(&device, &d), down(&device, &grad)), (vec![7.0], vec![5.0; 2]));
+        let (lt, x) = (device.blas_lt(), up(&device, [1.0f32; 4]));
+        let nothing = |extents: &[usize]| Layout::new(extents, vec![0; extents.len()], 0).unwrap();
+        for m in [1usize << 60, isize::MAX as usize / 4] {
+            let (a, b) = (x.view(nothing(&[m, 0])).unwrap(), x.view(nothing(&[0, 0])).unwrap());
+            let d = || up(&device, [7.0f32]).with_layout(nothing(&[4, m, 0])).unwrap();
+            let operands = || Operands::new(&a, &b);
+            let back = [
+                lt.matmul_with(Matmul::new(), operands(), Epilogue::bgrad_a(), d()).unwrap_err(),
+                lt.matmul_with(Matmul::new(), operands(), Epilogue::relu_aux(), d()).unwrap_err(),
+                lt.matmul_with(Matmul::new(), operands(), Epilogue::gelu_aux(), d()).unwrap_err(),
+            ];
+            for rejected in back {
+                assert!(!matches!(rejected.error, Error::LibraryError { .. }), "{}", rejected.error);
+                assert_eq!(down(&device, rejected.back.unwrap().0.buffer()), [7.0]);
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::assert_refused;
 use crate::common::{self, builders, devices, down, host, refused};
 use std::sync::atomic::{AtomicBool, Ordering};
-use windlass::{Device, Error, HostPool, InFlight};
+use windlass::{Device, Error, HostPool, op::InFlight};
 
 #[test]
 fn devices_that_do_not_exist_are_refused() {

@@ -1,6 +1,6 @@
 //! Copies of all fourteen element types, bit for bit.
 
-use crate::common::{Rng, assert_same_bits, devices, down, refused, seeds, up};
+use crate::common::{Rng, assert_same_bits, buffer as buffered, devices, down, refused, seeds, up};
 use windlass::{Complex, Device, Element, bf16, f16};
 
 /// Runs `$check::<T>(args)` for every element type.
@@ -33,7 +33,7 @@ fn round_trips<T: Element>(device: &Device, rng: &mut Rng) {
         let owned = device.copy(&double, owned).unwrap().await_result().unwrap();
         assert_same_bits(&down(device, &owned), &data, &format!("a copy of {what}"));
         let other: Vec<T> = rng.bits(n);
-        let owned = device.upload_into(&other, owned).unwrap().await_result().unwrap();
+        let owned = device.upload_into(&other, owned.into_buffer()).unwrap().await_result().unwrap();
         assert_same_bits(&down(device, &owned), &other, &what);
         assert_same_bits(&down(device, &device.zeros::<T>(n).unwrap()), &vec![T::default(); n], &what);
     }
@@ -64,11 +64,11 @@ fn parts<T: Element>(device: &Device, rng: &mut Rng) {
         let pending = match step % 4 {
             0 => {
                 model[part].copy_from_slice(&source[other..other + len]);
-                device.copy(shared.as_in().slice(other..other + len).unwrap(), buffer)
+                buffered(device.copy(shared.as_in().slice(other..other + len).unwrap(), buffer))
             }
             1 => {
                 model[part].fill(value[0]);
-                device.fill(buffer, value[0])
+                buffered(device.fill(buffer, value[0]))
             }
             2 => {
                 let data: Vec<T> = rng.bits(len);
@@ -78,7 +78,7 @@ fn parts<T: Element>(device: &Device, rng: &mut Rng) {
             _ => {
                 model[part].copy_from_slice(&source[other..other + len]);
                 let slice = shared.slice(other..n).unwrap().slice(0..len).unwrap();
-                device.copy(&slice, buffer)
+                buffered(device.copy(&slice, buffer))
             }
         };
         buffer = pending.unwrap().into_output().widen();

@@ -1,10 +1,10 @@
 //! Products of floating-point matrices against the oracle, within its error bound.
 
 use super::shape::{SIZES, Shape, TRANSPOSES};
-use crate::common::{Rng, Sample, assert_same_bits, devices, down, seeds, up};
+use crate::common::{Rng, Sample, assert_same_bits, columns, devices, down, into_columns, seeds, up};
 use windlass::blas::GemmElement;
 use windlass::reference::{self, Value, gemm_error_bound};
-use windlass::{Complex, Device, bf16, f16};
+use windlass::{Complex, Device, Gemm, bf16, f16};
 
 /// What goes into one product.
 struct Case<T, S> {
@@ -31,11 +31,11 @@ where
     }
 
     fn check(&self, device: &Device) {
-        self.check_with(device, false);
+        self.check_with(device, [false; 2]);
     }
 
-    /// With the scalars by value, or each as the element of a buffer with more of them.
-    fn check_with(&self, device: &Device, scalars_at: bool) {
+    /// With each of the scalars by value, or as the element of a buffer with more of them.
+    fn check_with(&self, device: &Device, [alpha_at, beta_at]: [bool; 2]) {
         let what = format!("{:?} alpha {:?} beta {:?} on {device:?}", self.shape, self.alpha, self.beta);
         let spec = self.shape.spec(self.alpha, self.beta);
         let mut want = self.c.clone();
@@ -45,16 +45,14 @@ where
         let bounds = gemm_error_bound(&spec, &self.a, &self.b, &self.c, unit);
 
         let (a, b, c) = (up(device, &self.a[..]), up(device, &self.b[..]), up(device, &self.c[..]));
-        let pending = if scalars_at {
-            let scalars = up(device, vec![S::real(9.0), self.alpha, self.beta]);
-            let at = |i: usize| scalars.as_in().slice(i..i + 1).unwrap();
-            let call = self.shape.call::<T>(S::real(7.0), S::real(7.0)).scalars_at(at(1), at(2));
-            device.blas().gemm(call, &a, &b, c)
-        } else {
-            device.blas().gemm(self.shape.call::<T>(self.alpha, self.beta), &a, &b, c)
-        };
-        let c = pending.expect(&what).await_result().expect(&what);
-        let got = down(device, &c);
+        let scalars = up(device, vec![S::real(9.0), self.alpha, self.beta]);
+        let at = |i: usize| scalars.as_in().slice(i..i + 1).unwrap();
+        let call = self.shape.call::<T>(self.alpha, self.beta);
+        let call = if alpha_at { call.alpha(at(1)) } else { call };
+        let call = if beta_at { call.beta(at(2)) } else { call };
+        let ([of_a, of_b], c) = (self.shape.factors(&a, &b), self.shape.c(c));
+        let c = device.blas().gemm(call, of_a, of_b, c).expect(&what).await_result().expect(&what);
+        let got = down(device, c.buffer());
 
         assert_eq!(got.len(), want.len());
         for (at, (got, want)) in got.iter().zip(&want).enumerate() {
@@ -161,8 +159,9 @@ where
         if beta == zero && (alpha == zero || k == 0) {
             let c = up(device, &case.c[..]);
             let (a, b) = (up(device, &case.a[..]), up(device, &case.b[..]));
-            let c = device.blas().gemm(shape.call::<T>(alpha, beta), &a, &b, c).unwrap().await_result().unwrap();
-            let got = down(device, &c);
+            let ([of_a, of_b], c) = (shape.factors(&a, &b), shape.c(c));
+            let c = device.blas().gemm(shape.call::<T>(alpha, beta), of_a, of_b, c).unwrap().await_result().unwrap();
+            let got = down(device, c.buffer());
             let all_zero = (0..got.len()).filter(|at| !shape.outside(*at)).all(|at| got[at].parts() == [0.0; 2]);
             assert!(all_zero, "NaN in C survived beta = 0: {got:?}");
         }
@@ -182,13 +181,13 @@ fn nan_and_infinity<T, S: Sample>(device: &Device)
 where
     T: Sample + GemmElement<Scalar = S, Out = T>,
 {
-    let spec = windlass::Gemm::<T>::new(2, 2, 2);
     let (one, zero) = (T::real(1.0), T::real(0.0));
     // The first row of A is (1, NaN), the second (1, 0); B is all ones.
     let a = up(device, [one, one, T::NAN, zero]);
     let b = up(device, [one; 4]);
-    let c = device.blas().gemm(spec, &a, &b, device.uninit(4).unwrap()).unwrap().await_result().unwrap();
-    let got = down(device, &c);
+    let (a, b, c) = (columns(&a, 2, 2), columns(&b, 2, 2), into_columns(device.uninit(4).unwrap().into_buffer(), 2, 2));
+    let c = device.blas().gemm(Gemm::new(), a, b, c).unwrap().await_result().unwrap();
+    let got = down(device, c.buffer());
     for (at, value) in got.iter().enumerate() {
         assert_eq!(value.parts()[0].is_nan(), at % 2 == 0, "{got:?} on {device:?}, {}", T::DTYPE);
     }
@@ -207,7 +206,9 @@ where
 {
     let shape = Shape { m: 5, n: 3, k: 9, trans: [TRANSPOSES[1], TRANSPOSES[0]], gaps: [1, 2, 3] };
     for (alpha, beta) in [(S::sample(rng), S::sample(rng)), (S::real(1.0), S::real(0.0))] {
-        Case::<T, S>::new(shape, alpha, beta, rng).check_with(device, true);
+        for at in [[true, true], [true, false], [false, true]] {
+            Case::<T, S>::new(shape, alpha, beta, rng).check_with(device, at);
+        }
     }
 }
 
@@ -223,13 +224,15 @@ fn scalars_in_device_memory_are_those_of_the_product() {
 #[test]
 fn an_output_with_beta_in_device_memory_counts_as_read() {
     for device in devices() {
-        let one = up(&device, [1.0f64]);
-        let call = windlass::Gemm::new(1, 1, 1).scalars_at(&one, &one);
-        let rejected = device.blas().gemm(call, &one, &one, device.uninit(1).unwrap()).unwrap_err();
-        assert!(rejected.back.is_some() && rejected.error.to_string().contains("never written"), "{rejected}");
+        let one = device.tensor([1, 1], [1.0f64]).unwrap();
+        let c = || device.uninit([1, 1]).unwrap();
+        for call in [Gemm::new().alpha(&one).beta(&one), Gemm::new().beta(&one)] {
+            let rejected = device.blas().gemm(call, &one, &one, c()).unwrap_err();
+            assert!(rejected.back.is_some() && rejected.error.to_string().contains("never written"), "{rejected}");
+        }
+        let c = device.blas().gemm(Gemm::new().alpha(&one), &one, &one, c()).unwrap().await_result().unwrap();
         let none = up(&device, [0.0f64; 0]);
-        let call = windlass::Gemm::new(1, 1, 1).scalars_at(&one, &none);
-        let rejected = device.blas().gemm(call, &one, &one, up(&device, [1.0])).unwrap_err();
+        let rejected = device.blas().gemm(Gemm::new().alpha(&one).beta(&none), &one, &one, c).unwrap_err();
         assert_eq!(crate::common::refused(&rejected.error).0, "beta");
     }
 }
@@ -255,13 +258,14 @@ fn math_modes_are_those_of_the_call_alone() {
                 (Math::Default, f32::UNIT),
             ] {
                 let blas = device.blas().math(math).deterministic(true).reduced_precision_reduction(false);
-                let c = match blas.gemm(shape.call::<f32>(1.0, 0.0), &a, &b, up(&device, &case.c[..])) {
+                let ([a, b], c) = (shape.factors(&a, &b), shape.c(up(&device, &case.c[..])));
+                let c = match blas.gemm(shape.call::<f32>(1.0, 0.0), a, b, c) {
                     Err(rejected) => {
                         let missing = matches!(rejected.error, windlass::Error::Unsupported { .. });
                         assert!(missing && math == Math::EmulatedBf16x9, "{math:?}: {rejected}");
                         continue;
                     }
-                    Ok(pending) => down(&device, &pending.await_result().unwrap()),
+                    Ok(pending) => down(&device, pending.await_result().unwrap().buffer()),
                 };
                 // On a GPU it is TF32 and not f32 after all: somewhere its error is more than f32 allows.
                 let single = gemm_error_bound(&spec, &case.a, &case.b, &case.c, f32::UNIT);

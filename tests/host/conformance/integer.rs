@@ -2,7 +2,6 @@
 
 use super::shape::Shape;
 use crate::common::{Rng, assert_same_bits, devices, down, seeds, up};
-use windlass::blas::Scaled;
 use windlass::{Device, reference};
 
 fn check(device: &Device, shape: Shape, rng: &mut Rng) {
@@ -16,15 +15,19 @@ fn check(device: &Device, shape: Shape, rng: &mut Rng) {
     reference::gemm_i8(&shape.spec(alpha, beta), &a, &b, &mut want);
     let (a, b, c) = (up(device, a), up(device, b), up(device, c));
     let (alpha_at, beta_at) = (up(device, [alpha]), up(device, [beta]));
-    let spec: Scaled<_> = match rng.below(2) {
-        0 => shape.call::<i8>(alpha, beta).into(),
-        _ => shape.call::<i8>(77, 77).scalars_at(&alpha_at, &beta_at),
+    let spec = shape.call::<i8>(alpha, beta);
+    let spec = match rng.below(4) {
+        0 => spec,
+        1 => spec.alpha(&alpha_at),
+        2 => spec.beta(&beta_at),
+        _ => spec.alpha(&alpha_at).beta(&beta_at),
     };
-    let pending = device.blas().gemm(spec, &a, &b, c);
+    let [of_a, of_b] = shape.factors(&a, &b);
+    let pending = device.blas().gemm(spec, of_a, of_b, shape.c(c));
     let pending = pending.unwrap_or_else(|e| panic!("{shape:?} alpha {alpha} beta {beta} on {device:?}: {e}"));
     let c = pending.await_result().unwrap();
     // Padding included: the oracle leaves it alone.
-    assert_same_bits(&down(device, &c), &want, &format!("{shape:?} alpha {alpha} beta {beta} on {device:?}"));
+    assert_same_bits(&down(device, c.buffer()), &want, &format!("{shape:?} alpha {alpha} beta {beta} on {device:?}"));
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! The shapes of products, and matrices to fill them.
 
-use crate::common::Rng;
+use crate::common::{Rng, conjugated, op};
 use windlass::blas::GemmElement;
 use windlass::reference::{GemmSpec, Trans};
-use windlass::{Gemm, Transpose};
+use windlass::tensor::Layout;
+use windlass::{DeviceBuffer, Element, Gemm, Tensor, TensorRef, Transpose};
 
 pub(crate) const SIZES: [usize; 8] = [0, 1, 2, 3, 5, 17, 64, 100];
 pub(crate) const TRANSPOSES: [Transpose; 3] = [Transpose::No, Transpose::Yes, Transpose::Conjugate];
@@ -36,11 +37,27 @@ impl Shape {
         [0, 1, 2].map(|i| rows[i].0.max(1) + self.gaps[i])
     }
 
-    /// For the front.
-    pub(crate) fn call<T: GemmElement>(&self, alpha: T::Scalar, beta: T::Scalar) -> Gemm<T> {
-        let [lda, ldb, ldc] = self.leading();
-        let spec = Gemm::new(self.m, self.n, self.k).trans_a(self.trans[0]).trans_b(self.trans[1]);
-        spec.lda(lda).ldb(ldb).ldc(ldc).alpha(alpha).beta(beta)
+    /// What the front takes beside the views.
+    pub(crate) fn call<T: GemmElement>(&self, alpha: T::Scalar, beta: T::Scalar) -> Gemm<'static, T> {
+        self.conjugated(Gemm::new().alpha(alpha).beta(beta))
+    }
+
+    pub(crate) fn conjugated<'a, T: GemmElement>(&self, spec: Gemm<'a, T>) -> Gemm<'a, T> {
+        conjugated(spec, self.trans)
+    }
+
+    /// A and B in these buffers, as they are multiplied.
+    pub(crate) fn factors<'a, T: Element>(
+        &self,
+        a: &'a DeviceBuffer<T>,
+        b: &'a DeviceBuffer<T>,
+    ) -> [TensorRef<'a, T>; 2] {
+        let [lda, ldb, _] = self.leading();
+        [op(a, self.trans[0], (self.m, self.k), lda), op(b, self.trans[1], (self.k, self.n), ldb)]
+    }
+
+    pub(crate) fn c<T: Element>(&self, c: DeviceBuffer<T>) -> Tensor<T> {
+        c.with_layout(Layout::columns(self.m, self.n).ld(self.leading()[2])).unwrap()
     }
 
     /// For the oracle.

@@ -1,6 +1,7 @@
 //! Windows of buffers: narrowed, widened, split, joined, aliased, sliced.
 
-use crate::common::{devices, down, refused, seeds, up, within};
+use crate::common::{columns, devices, down, refused, seeds, up, within};
+use windlass::tensor::Layout;
 use windlass::{DeviceBuffer, Gemm};
 
 fn numbers(n: usize) -> Vec<f64> {
@@ -18,7 +19,7 @@ fn a_narrowed_buffer_shows_its_window_and_widens_to_all_of_it() {
         assert_eq!(down(&device, &x), [0., 1., 2., 30., 40., 5., 6., 7., 8., 9.]);
         let x = x.narrow(4..4).unwrap();
         assert!(x.is_empty() && down(&device, &x).is_empty());
-        let x = device.fill(x, 7.0).unwrap().into_output().widen();
+        let x = device.fill(x, 7.0).unwrap().into_buffer().widen();
         assert_eq!(down(&device, &x)[4], 40.0);
     }
 }
@@ -31,7 +32,7 @@ fn parts_are_written_apart_and_join_to_the_whole() {
             assert_eq!((left.len(), right.len()), (mid, 10 - mid));
             let left = device.fill(left, -1.0).unwrap().into_output();
             let right = device.blas().scal(2.0, right).unwrap().into_buffer();
-            let whole = left.join(right).unwrap();
+            let whole = left.into_buffer().join(right).unwrap();
             let want: Vec<f64> = (0..10).map(|i| if i < mid { -1.0 } else { 2.0 * i as f64 }).collect();
             assert_eq!(down(&device, &whole), want, "split at {mid} on {device:?}");
         }
@@ -110,7 +111,7 @@ fn a_part_is_said_alike_of_owners_of_shared_buffers_and_of_operands_by_any_range
         owned.iter().for_each(|part| assert_eq!(down(&device, *part), [2.0, 3.0, 4.0, 5.0]));
         assert_eq!(down(&device, x.slice(6..).unwrap()), [6.0, 7.0]);
         assert_eq!(down(&device, x.slice(..1).unwrap().slice(..).unwrap()), [0.0]);
-        let any = windlass::AnyIn::from(&x).slice(..=1).unwrap().downcast::<f64>().unwrap();
+        let any = windlass::op::AnyIn::from(&x).slice(..=1).unwrap().downcast::<f64>().unwrap();
         assert_eq!(down(&device, any), [0.0, 1.0]);
         let shared = x.narrow(1..).unwrap().share();
         assert_eq!(down(&device, shared.slice(..2).unwrap()), [1.0, 2.0]);
@@ -130,15 +131,16 @@ fn an_alias_writes_tiles_that_no_split_can_express_in_one_order_with_its_owner()
         let factor = up(&device, vec![1.0, 2.0, 3.0, 4.0]);
         let identity = up(&device, vec![1.0, 0.0, 0.0, 1.0]);
         // SAFETY: no operation gets overlapping windows, and this is the only thread.
-        let alias = unsafe { whole.alias() };
+        let alias = unsafe { whole.buffer().alias() };
         let tile = |c: DeviceBuffer<f64>, from: usize| {
             let c = c.narrow(from..from + 6).unwrap();
-            let spec = Gemm::new(2, 2, 2).ldc(4).beta(1.0);
-            device.blas().gemm(spec, &factor, &identity, c).unwrap().into_output().widen()
+            let c = c.with_layout(Layout::columns(2, 2).ld(4)).unwrap();
+            let (factor, unit) = (columns(&factor, 2, 2), columns(&identity, 2, 2));
+            device.blas().gemm(Gemm::new().beta(1.0), factor, unit, c).unwrap().into_buffer().widen()
         };
         let (mut whole, mut alias) = (whole, alias);
         for _ in 0..20 {
-            whole = tile(whole, 0);
+            whole = tile(whole.into_buffer(), 0).into();
             alias = tile(alias, 10);
         }
         let want = [20., 40., 0., 0., 60., 80., 0., 0., 0., 0., 20., 40., 0., 0., 60., 80.];
@@ -214,7 +216,7 @@ fn a_narrowed_buffer_splits_in_its_window() {
             assert_eq!(down(&device, &left), numbers(10)[window.start..window.start + mid], "{what}");
             assert_eq!(down(&device, &right), numbers(10)[window.start + mid..window.end], "{what}");
             let left = device.fill(left, -1.0).unwrap().into_output();
-            let whole = left.join(right).unwrap();
+            let whole = left.into_buffer().join(right).unwrap();
             assert_eq!(whole.len(), window.len(), "{what}");
             let mut want = numbers(10);
             want[window.start..window.start + mid].fill(-1.0);

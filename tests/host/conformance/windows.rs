@@ -4,7 +4,8 @@
 use crate::common::{Rng, Sample, devices, down, seeds};
 use windlass::blas::GemmElement;
 use windlass::reference::{GemmSpec, Trans, gemm, gemm_error_bound};
-use windlass::{Complex, Device, DeviceBuffer, Element, F8E4M3, F8E5M2, Gemm, Transpose, bf16, f16};
+use windlass::tensor::{IntoLayout, Layout};
+use windlass::{Complex, Device, DeviceBuffer, Element, F8E4M3, F8E5M2, Gemm, bf16, f16};
 
 /// Elements before the data.
 const SHIFTS: [usize; 4] = [1, 2, 3, 5];
@@ -41,10 +42,10 @@ fn copies<T: Element + PartialEq>(device: &Device) {
             let x = within(device, &data, shift);
             assert!(same(&down(device, &x), &data), "downloaded: {what}");
             let y = device.copy(&x, within(device, &other, 2 * shift + 1)).unwrap().await_result().unwrap();
-            assert!(same(&taken(device, y, 2 * shift + 1), &data), "copied: {what}");
+            assert!(same(&taken(device, y.into_buffer(), 2 * shift + 1), &data), "copied: {what}");
             let y = device.upload_into(&other[..], x).unwrap().await_result().unwrap();
             let y = device.fill(y, data[0]).unwrap().await_result().unwrap();
-            assert!(same(&taken(device, y, shift), &vec![data[0]; len]), "filled: {what}");
+            assert!(same(&taken(device, y.into_buffer(), shift), &vec![data[0]; len]), "filled: {what}");
         }
     });
 }
@@ -87,9 +88,14 @@ impl<T: Sample + GemmElement<Scalar = f32, Out = T>> Case<T> {
         Case { spec, a: rng.samples(lda * k), b: rng.samples(ldb * k), c: rng.samples(ldc * n) }
     }
 
-    fn call(&self) -> Gemm<T> {
-        let GemmSpec { m, n, k, lda, ldb, ldc, alpha, beta, .. } = self.spec;
-        Gemm::new(m, n, k).trans_b(Transpose::Yes).lda(lda).ldb(ldb).ldc(ldc).alpha(alpha).beta(beta)
+    fn call(&self) -> Gemm<'static, T> {
+        Gemm::new().alpha(self.spec.alpha).beta(self.spec.beta)
+    }
+
+    fn layouts(&self) -> [Layout; 3] {
+        let GemmSpec { m, n, k, lda, ldb, ldc, .. } = self.spec;
+        let of = |m, n, ld| Layout::columns(m, n).ld(ld).into_layout().unwrap();
+        [of(m, k, lda), of(n, k, ldb).transpose(), of(m, n, ldc)]
     }
 
     #[track_caller]
@@ -114,16 +120,18 @@ fn products<T: Sample + GemmElement<Scalar = f32, Out = T>>(device: &Device) {
                     cases.iter().map(|case| within(device, of(case), shift)).collect()
                 };
                 let (a, b, c) = (put(|case| &case.a), put(|case| &case.b), || put(|case| &case.c));
-                let (of_a, of_b): (Vec<_>, Vec<_>) =
-                    (a.iter().map(|x| x.as_in()).collect(), b.iter().map(|x| x.as_in()).collect());
-                let listed = device.blas().gemm_batched(cases[0].call(), &of_a, &of_b, c()).unwrap();
+                let [layout_a, layout_b, layout_c] = cases[0].layouts();
+                let of_c = || c().into_iter().map(|c| c.with_layout(&layout_c).unwrap());
+                let of_a: Vec<_> = a.iter().map(|x| x.view(&layout_a).unwrap()).collect();
+                let of_b: Vec<_> = b.iter().map(|x| x.view(&layout_b).unwrap()).collect();
+                let listed = device.blas().gemm_batched(cases[0].call(), &of_a, &of_b, of_c()).unwrap();
                 for (case, got) in cases.iter().zip(listed.await_result().unwrap()) {
-                    case.check(&taken(device, got, shift), &format!("listed {what}"));
+                    case.check(&taken(device, got.into_buffer(), shift), &format!("listed {what}"));
                 }
-                let groups: Vec<_> = cases.iter().map(|case| (case.call(), 1)).collect();
-                let grouped = device.blas().gemm_grouped(&groups, &of_a, &of_b, c()).unwrap();
+                let groups = cases.iter().map(|case| (case.call(), 1));
+                let grouped = device.blas().gemm_grouped(groups, &of_a, &of_b, of_c()).unwrap();
                 for (case, got) in cases.iter().zip(grouped.await_result().unwrap()) {
-                    case.check(&taken(device, got, shift), &format!("grouped {what}"));
+                    case.check(&taken(device, got.into_buffer(), shift), &format!("grouped {what}"));
                 }
             }
         }

@@ -6,7 +6,7 @@ use super::random::{Random, part_of};
 use crate::common::edge::by_turns;
 use windlass::expressions::{Expr, Scalar};
 use windlass::tensor::Layout;
-use windlass::{AnyBuffer, Complex, DType, Device, Element};
+use windlass::{Complex, DType, Device, Element, op::AnyBuffer};
 
 /// Bytes of an operand, with its layout.
 struct Elements {

@@ -66,7 +66,7 @@ fn what_is_used_twice_is_one_node_and_one_operand() {
 fn an_expression_is_written_into_a_part_and_has_other_types() {
     for device in devices() {
         let x = device.tensor([2], [Complex::new(3.0f32, 4.0), Complex::new(0.0, -1.0)]).unwrap();
-        let y = device.zeros_tensor::<f32>([3, 2]).unwrap();
+        let y = device.zeros::<f32>([3, 2]).unwrap();
         let size = x.abs() + x.im();
         let y = size.eval_into(&device, y.part(|all| all.index(0, 1)).unwrap()).unwrap().into_output();
         assert_eq!(read(&device, &y), [0.0, 0.0, 9.0, 0.0, 0.0, 0.0]);
@@ -122,7 +122,7 @@ fn errors_come_at_eval_and_name_the_operator() {
         }
     }
     let (device, other) = (host(1).open().unwrap(), host(1).open().unwrap());
-    let (x, y) = (device.zeros_tensor::<i32>([2, 3]).unwrap(), device.zeros_tensor::<i32>([2]).unwrap());
+    let (x, y) = (device.zeros::<i32>([2, 3]).unwrap(), device.zeros::<i32>([2]).unwrap());
     assert_eq!(
         refused(&device, &((&x * 2 - &y) / 2)),
         "expression: sub of mul(input 0, parameter 0) and input 1: extents [[2, 3], [2]] are not broadcast to each other"
@@ -135,11 +135,11 @@ fn errors_come_at_eval_and_name_the_operator() {
         refused(&device, &(&x + 0.5)),
         "expression: add of input 0 and 0.5: the number 0.5 (f64) is no value of i32: cast the other operand"
     );
-    let many: Vec<_> = (0..9).map(|_| device.zeros_tensor::<i32>([2]).unwrap()).collect();
+    let many: Vec<_> = (0..9).map(|_| device.zeros::<i32>([2]).unwrap()).collect();
     let sum = many.iter().skip(1).fold(&many[0] * 1, |sum, x| sum + x);
     assert!(refused(&device, &sum).contains("at most"));
     assert!((&x + 1).eval(&other).unwrap_err().to_string().contains("input 0"));
-    let target = device.zeros_tensor::<i32>([3, 3]).unwrap();
+    let target = device.zeros::<i32>([3, 3]).unwrap();
     let rejected = (&x + 1).eval_into(&device, target).unwrap_err();
     assert!(rejected.back.is_some() && rejected.error.to_string().contains("input 0"));
 }

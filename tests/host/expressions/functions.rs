@@ -34,7 +34,7 @@ impl Functions {
         let inputs: Vec<_> = arguments.iter().map(|x| self.device.upload(vec![*x]).unwrap().into_output()).collect();
         let reads = inputs.iter().map(|x| (x.into(), one.clone())).collect();
         let out = self.device.uninit::<T>(1).unwrap();
-        let pending = self.device.evaluate(expr, &[], reads, vec![(out.into(), one)]).unwrap();
+        let pending = self.device.evaluate(expr, &[], reads, vec![(out.into_buffer().into(), one)]).unwrap();
         let out = pending.await_result().unwrap().into_iter().next().unwrap().downcast::<T>().unwrap();
         self.device.download(&out).unwrap().await_result().unwrap()[0]
     }

@@ -91,7 +91,7 @@ fn step(d: &Device, pool: &mut Vec<Pair>, rng: &mut Rng) -> Result<()> {
         5 => {
             // Of what is not flipped: no front takes that.
             let (a, b) = (other.x.transpose(), third.x.view());
-            let product = d.blas().product(&a, &b)?.into_output();
+            let product = d.matmul(&a, &b)?.into_output();
             target.x = d.map(&product, small)?.into_output();
             let (a, b) = (at(&a, &other.model), at(&b, &third.model));
             let sum = |k: usize| (0..N).map(|l| a[k / N * N + l] * b[l * N + k % N]).sum::<f64>();
@@ -108,7 +108,7 @@ fn step(d: &Device, pool: &mut Vec<Pair>, rng: &mut Rng) -> Result<()> {
         }
         _ => {
             let value = rng.below(9) as f64 - 4.0;
-            target.x = d.fill_part(target.x.part(part)?, value)?.into_output();
+            target.x = d.fill(target.x.part(part)?, value)?.into_output();
             inside.iter().for_each(|k| target.model[*k] = value);
         }
     }
@@ -131,7 +131,7 @@ fn history(
     let mut rng = Rng::new(seed);
     let mut pool = vec![];
     for (x, model) in operands.iter().zip(start) {
-        let x = Tensor::from_buffer(d.duplicate(x)?.into_output(), [N, N])?;
+        let x = Tensor::from_buffer(d.duplicate(x)?.into_buffer(), [N, N])?;
         pool.push(Pair { x, model: model.clone() });
     }
     for _ in 0..calls {
@@ -163,7 +163,7 @@ fn a_recorded_history_is_what_a_sequential_model_gives() {
             let (program, ()) = device
                 .record(|r| {
                     let operands: Vec<DeviceBuffer<f64>> =
-                        (0..COUNT).map(|_| r.operand(N * N)).collect::<Result<_>>()?;
+                        (0..COUNT).map(|_| Ok(r.operand(N * N)?.into_buffer())).collect::<Result<_>>()?;
                     let made = history(r, &operands, &start, calls, seed)?;
                     models = made.iter().map(|pair| pair.model.clone()).collect();
                     for (pair, out) in made.iter().zip(operands) {
@@ -173,9 +173,10 @@ fn a_recorded_history_is_what_a_sequential_model_gives() {
                 })
                 .unwrap();
             for _ in 0..2 {
-                let writes: windlass::AnyBuffers = start.iter().map(|data| up(&device, data.clone()).into()).collect();
+                let writes: windlass::op::AnyBuffers =
+                    start.iter().map(|data| up(&device, data.clone()).into()).collect();
                 let done = program.replay((), writes).unwrap().await_result().unwrap();
-                for (k, (got, model)) in done.buffers.into_iter().zip(&models).enumerate() {
+                for (k, (got, model)) in done.operands.into_iter().zip(&models).enumerate() {
                     let got = got.downcast::<f64>().unwrap();
                     let got = device.download(&got).unwrap().await_result().unwrap();
                     assert_eq!(&got, model, "tensor {k} after {calls} calls on {device:?}");

@@ -45,7 +45,7 @@ fn a_part_of_a_tensor_is_written_and_the_rest_left_alone() {
         let y = device.map_into(&x, part, |x| x * 10).unwrap().await_result().unwrap();
         assert_eq!(read(&device, &y), [9, 9, 9, 9, 9, 10, 20, 9, 9, 9, 9, 9, 9, 10, 20, 9]);
         assert_eq!(y.shape(), [4, 4]);
-        let (a, b) = (device.zeros_tensor::<i32>([2]).unwrap(), device.zeros_tensor::<i64>([2]).unwrap());
+        let (a, b) = (device.zeros::<i32>([2]).unwrap(), device.zeros::<i64>([2]).unwrap());
         let (a, b) = device.map_into(&x, (a, b), |x| (-x, x.cast::<i64>() << 40)).unwrap().into_output();
         assert_eq!((read(&device, &a), read(&device, &b)), (vec![-1, -2], vec![1 << 40, 2 << 40]));
     }
@@ -59,11 +59,8 @@ fn adam_updates_three_tensors_in_place() {
     for device in devices() {
         let g: Vec<f32> = (0..N).map(|i| (i as f32 * 0.37).sin()).collect();
         let gradient = device.tensor([N], &g).unwrap();
-        let mut state = (
-            device.full([N], 1.0f32).unwrap(),
-            device.zeros_tensor::<f32>([N]).unwrap(),
-            device.zeros_tensor::<f32>([N]).unwrap(),
-        );
+        let mut state =
+            (device.full([N], 1.0f32).unwrap(), device.zeros::<f32>([N]).unwrap(), device.zeros::<f32>([N]).unwrap());
         let (mut w, mut m, mut v) = (vec![1f32; N], vec![0f32; N], vec![0f32; N]);
         for step in 1..4 {
             let (c1, c2) = (1.0 - beta.powi(step), 1.0 - beta2.powi(step));
@@ -116,7 +113,7 @@ fn positions_and_extents_are_those_of_the_outputs() {
         let lower = device.tabulate([3, 3], || position(0).ge(position(1))).unwrap().into_output();
         assert_eq!(read(&device, &lower), [1, 0, 0, 1, 1, 0, 1, 1, 1].map(Bool));
         // Along an axis whose order is turned in memory.
-        let y = device.zeros_tensor::<i64>([4]).unwrap();
+        let y = device.zeros::<i64>([4]).unwrap();
         let y = device.map_into((), y.part(|all| all.flip(0)).unwrap(), |()| position(0)).unwrap().into_output();
         assert_eq!(read(&device, &y), [3, 2, 1, 0]);
     }
@@ -128,7 +125,7 @@ fn tensors_without_axes_or_elements() {
         let x = device.tensor([], [4.0f32]).unwrap();
         let y = device.map(&x, |x| x.sqrt()).unwrap().into_output();
         assert_eq!((y.rank(), read(&device, &y)), (0, vec![2.0]));
-        let none = device.zeros_tensor::<f32>([3, 0]).unwrap();
+        let none = device.zeros::<f32>([3, 0]).unwrap();
         let none = device.map((&none, &x), |(a, b)| a + b).unwrap().into_output();
         assert_eq!((none.shape(), read(&device, &none).len()), (&[3, 0][..], 0));
     }

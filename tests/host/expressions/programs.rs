@@ -14,7 +14,7 @@ fn recorded(device: &windlass::Device) -> Program {
             let t = r.apply(&blend, (&x, &y))?.into_output();
             let matrix = windlass::TensorRef::from(&t).reshape([10, 100])?;
             let t = r.map(matrix.transpose(), |t| (t, t.gt(0.5)))?.into_output();
-            let y = Tensor::from_buffer(y, [100, 10])?;
+            let y = Tensor::from_buffer(y.into_buffer(), [100, 10])?;
             let y = r.update(y, (&t.0, &t.1), |y, (t, big)| big.select(y + t, y - t))?.into_output();
             drop(y);
             Ok(())
@@ -51,7 +51,7 @@ fn a_replay_gives_what_the_calls_give_and_a_file_as_well() {
             for _ in 0..2 {
                 let given = device.upload(x.clone()).unwrap().into_output();
                 let out = device.upload(y.clone()).unwrap().into_output();
-                let (out,) = program.replay((&given,), (out,)).unwrap().await_result().unwrap().buffers;
+                let (out,) = program.replay((&given,), (out,)).unwrap().await_result().unwrap().operands;
                 assert_eq!(down(&device, &out), wanted);
             }
         }

@@ -80,7 +80,7 @@ fn too_much_is_refused() {
 #[test]
 fn operands_that_do_not_fit_are_named_with_their_axis_and_come_back() {
     for device in devices() {
-        let (x, y) = (device.zeros_tensor::<f32>([2, 3]).unwrap(), device.zeros_tensor::<f32>([2, 4]).unwrap());
+        let (x, y) = (device.zeros::<f32>([2, 3]).unwrap(), device.zeros::<f32>([2, 4]).unwrap());
         let apart = device.map((&x, &y), |(x, y)| x + y).unwrap_err();
         assert!(reason(apart).contains("axis -1"));
         let rejected = device.map_into(&x, y, |x| x).unwrap_err();
@@ -94,7 +94,7 @@ fn operands_that_do_not_fit_are_named_with_their_axis_and_come_back() {
         let rejected = device.map_into((), y, |()| position(2).cast::<f32>()).unwrap_err();
         let y = rejected.back.unwrap().0;
         assert!(reason(rejected.error).contains("axis 2 of 2 axes"));
-        let short = device.zeros_tensor::<f32>([2, 3]).unwrap();
+        let short = device.zeros::<f32>([2, 3]).unwrap();
         let rejected = device.update((y, short), (), |(a, b), ()| (a + b, b)).unwrap_err();
         assert!(rejected.back.is_some());
         assert_eq!(reason(rejected.error), "output 1: 3 elements on axis 1, but the first output has 4: broadcast it");
@@ -104,7 +104,7 @@ fn operands_that_do_not_fit_are_named_with_their_axis_and_come_back() {
 #[test]
 fn tensors_of_other_devices_and_generations_are_refused() {
     let (one, other) = (host(1).open().unwrap(), host(1).open().unwrap());
-    let (x, y) = (one.zeros_tensor::<f32>([2]).unwrap(), other.zeros_tensor::<f32>([2]).unwrap());
+    let (x, y) = (one.zeros::<f32>([2]).unwrap(), other.zeros::<f32>([2]).unwrap());
     let error = one.map((&x, &y), |(x, y)| x + y).unwrap_err();
     assert!(error.to_string().contains("input 1"), "{error}");
     one.rebuild(crate::common::LONG).unwrap();
@@ -146,12 +146,12 @@ fn operands_that_overlap_are_named_and_come_back() {
 #[test]
 fn targets_that_are_stale_foreign_or_never_written_come_back() {
     let (one, other) = (host(1).open().unwrap(), host(1).open().unwrap());
-    let x = one.zeros_tensor::<f32>([2]).unwrap();
-    let rejected = one.map_into(&x, other.zeros_tensor::<f32>([2]).unwrap(), |x| x).unwrap_err();
+    let x = one.zeros::<f32>([2]).unwrap();
+    let rejected = one.map_into(&x, other.zeros::<f32>([2]).unwrap(), |x| x).unwrap_err();
     assert!(rejected.back.is_some() && rejected.error.to_string().contains("output 0"), "{}", rejected.error);
-    let rejected = one.update(one.uninit_tensor::<f32>([2]).unwrap(), (), |x, ()| x + 1.0).unwrap_err();
+    let rejected = one.update(one.uninit::<f32>([2]).unwrap(), (), |x, ()| x + 1.0).unwrap_err();
     assert!(rejected.back.is_some() && rejected.error.to_string().contains("never written"), "{}", rejected.error);
-    let old = one.zeros_tensor::<f32>([2]).unwrap();
+    let old = one.zeros::<f32>([2]).unwrap();
     one.rebuild(crate::common::LONG).unwrap();
     let rejected = one.map_into((), old, |()| position(0).cast::<f32>()).unwrap_err();
     assert!(matches!(rejected.error, Error::GpuRefStale { .. }) && rejected.back.is_some());
@@ -169,7 +169,7 @@ fn more_operands_and_extents_than_there_can_be() {
     assert!(reason(five).contains("at most 4"));
     assert!(reason(device.tabulate([usize::MAX, 2], || position(0)).unwrap_err()).contains("more elements"));
     assert!(reason(device.tabulate([1; 65], || position(0)).unwrap_err()).contains("at most 64"));
-    let x = device.zeros_tensor::<f32>([1]).unwrap();
+    let x = device.zeros::<f32>([1]).unwrap();
     let wide = x.broadcast([1 << 40, 1]).unwrap();
     let error = device.map((&wide, x.broadcast([1, 1 << 40]).unwrap()), |(x, y)| x + y).unwrap_err();
     assert!(reason(error).contains("more elements"));
@@ -187,7 +187,9 @@ fn plain_data_is_admitted_by_the_same_checks() {
     let run = |scalars: &[Scalar], reads: usize, n: usize| {
         let inputs = (0..reads).map(|_| ((&x).into(), layout(n))).collect();
         let out = device.uninit::<f32>(4).unwrap();
-        reason(device.evaluate(double.expr(), scalars, inputs, vec![(out.into(), layout(4))]).unwrap_err())
+        reason(
+            device.evaluate(double.expr(), scalars, inputs, vec![(out.into_buffer().into(), layout(4))]).unwrap_err(),
+        )
     };
     assert_eq!(run(&[], 1, 4), "scalars: 0, but the formula has 1");
     assert_eq!(run(&[Scalar::new(1i32)], 1, 4), "scalars: number 0 is i32, not f32");
@@ -195,15 +197,19 @@ fn plain_data_is_admitted_by_the_same_checks() {
     assert_eq!(run(double.scalars(), 1, 3), "input 0: 3 elements on axis 0, but the first output has 4: broadcast it");
     let far = Layout::new([4], [2], 0).unwrap();
     let out = device.uninit::<f32>(4).unwrap();
-    let rejected =
-        device.evaluate(double.expr(), double.scalars(), vec![((&x).into(), far)], vec![(out.into(), layout(4))]);
+    let rejected = device.evaluate(
+        double.expr(),
+        double.scalars(),
+        vec![((&x).into(), far)],
+        vec![(out.into_buffer().into(), layout(4))],
+    );
     assert!(reason(rejected.unwrap_err()).contains("reaches element 6 of 4"));
     let integers = device.uninit::<i32>(4).unwrap();
     let rejected = device.evaluate(
         double.expr(),
         double.scalars(),
         vec![((&x).into(), layout(4))],
-        vec![(integers.into(), layout(4))],
+        vec![(integers.into_buffer().into(), layout(4))],
     );
     assert_eq!(reason(rejected.unwrap_err()), "output 0: its elements are i32, but the formula has f32");
     assert!(Scalar::from_words(DType::U8, [256, 0]).is_err());

@@ -3,7 +3,7 @@
 use crate::common::devices;
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 use windlass::expressions::{Binary, Expr, Function, Id, Node, Op, Scalar, Unary};
-use windlass::{AnyTensor, Bool, Device, Element};
+use windlass::{Bool, Device, Element, tensor::AnyTensor};
 
 const INF: f64 = f64::INFINITY;
 const NAN: f64 = f64::NAN;

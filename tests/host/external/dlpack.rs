@@ -26,7 +26,7 @@ fn what_comes_in_is_seen_written_and_deleted_once() {
             let x = device.tensor_of_dlpack(made.managed(form), Idle).unwrap();
             assert_eq!((x.dtype(), x.shape(), x.layout().strides()), (DType::F32, &[2, 3][..], &[3, 1][..]));
             let x: Tensor<f32> = x.downcast().unwrap();
-            let x = device.fill_part(x.part(|x| x.slice((1, ..))).unwrap(), 9.0).unwrap().into_output();
+            let x = device.fill(x.part(|x| x.slice((1, ..))).unwrap(), 9.0).unwrap().into_output();
             assert_eq!(deleted.load(Ordering::SeqCst), 0);
             // Out again: the same memory, by way of us.
             let at = device.hand_out(x.into_buffer(), Idle).unwrap();
@@ -140,8 +140,7 @@ fn a_view_goes_out_as_it_lies() {
     let borrowed: windlass::TensorRef<'_, f32> = x.view();
     let _ = borrowed;
     // Nothing at all.
-    let out =
-        Consumer::new(device.dlpack(device.zeros_tensor::<f64>([0, 2]).unwrap(), DlpackForm::Legacy, Idle).unwrap());
+    let out = Consumer::new(device.dlpack(device.zeros::<f64>([0, 2]).unwrap(), DlpackForm::Legacy, Idle).unwrap());
     assert!(out.view().data.is_null() && out.shape().0 == [0, 2]);
 }
 

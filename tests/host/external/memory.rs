@@ -41,7 +41,7 @@ fn adopted_memory_is_a_buffer_like_any_other() {
         let (left, right) = x.split_at(40).unwrap();
         let left = device.fill(left, -1.0).unwrap().into_output();
         assert_eq!(drops.load(Ordering::SeqCst), 0);
-        let shared = left.join(right).unwrap().share();
+        let shared = left.into_buffer().join(right).unwrap().share();
         let part = shared.slice(38..42).unwrap();
         drop(shared);
         assert_eq!(down(&device, &part), [-1.0, -1.0, 40.0, 41.0]);
@@ -112,7 +112,7 @@ fn what_cannot_be_memory_is_refused_and_its_owner_dropped() {
 fn a_buffer_is_lent_and_comes_back() {
     for device in devices() {
         let x = device.fill(device.uninit::<f32>(6).unwrap(), 1.5).unwrap().into_output();
-        let x = x.narrow(2..5).unwrap();
+        let x = x.into_buffer().narrow(2..5).unwrap();
         let out = device.hand_out(x, Idle).unwrap();
         assert_eq!((out.len(), out.is_empty(), out.address() % 4), (3, false, 0));
         if is_host(&device) {
@@ -123,7 +123,7 @@ fn a_buffer_is_lent_and_comes_back() {
         let x = unsafe { out.take_back(Idle) }.unwrap();
         assert_eq!(down(&device, &x), if is_host(&device) { [1.5, 7.0, 1.5] } else { [1.5; 3] });
         assert_eq!(down(&device, &x.widen()).len(), 6);
-        let undefined = device.hand_out(device.uninit::<f32>(3).unwrap(), Idle).unwrap_err();
+        let undefined = device.hand_out(device.uninit::<f32>(3).unwrap().into_buffer(), Idle).unwrap_err();
         assert!(matches!(undefined.error, Error::InvalidArgument { .. }) && undefined.back.is_some());
     }
 }

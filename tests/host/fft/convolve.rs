@@ -85,7 +85,7 @@ fn check<R: Real>(device: &Device, rng: &mut Rng, of_complex: bool) {
             let x = up(device, x.iter().map(|x| R::near(x.re)).collect::<Vec<_>>());
             Tensor::from_buffer(x, extents).unwrap()
         };
-        let (x, h, y) = (real(&x, &of_x), real(&h, &of_h), device.uninit_tensor::<R>(&of_y).unwrap());
+        let (x, h, y) = (real(&x, &of_x), real(&h, &of_h), device.uninit::<R>(&of_y).unwrap());
         let y = if correlate { fft.correlate(&spec, &x, &h, y) } else { fft.convolve(&spec, &x, &h, y) };
         complex(&down(device, &y.unwrap().await_result().unwrap()).into_iter().map(R::wide).collect::<Vec<_>>())
     };
@@ -130,7 +130,7 @@ fn a_number_that_is_not_finite_spoils_its_own_array_alone() {
             let mut x = vec![1.0f64; 24];
             x[12] = bad;
             let (x, h) = (device.tensor([3, 8], x).unwrap(), up(&device, [1.0f64, 2.0, 3.0]));
-            let y = device.fft().convolve(&Convolve::new(), &x, &h, device.uninit_tensor([3, 10]).unwrap()).unwrap();
+            let y = device.fft().convolve(&Convolve::new(), &x, &h, device.uninit([3, 10]).unwrap()).unwrap();
             let y = down(&device, &y.await_result().unwrap());
             assert!(y[..10].iter().chain(&y[20..]).all(|y| y.is_finite()), "{device:?} {y:?}");
             // The formula's own are among them.
@@ -143,7 +143,7 @@ fn a_number_that_is_not_finite_spoils_its_own_array_alone() {
 fn extents_that_do_not_go_together_are_refused() {
     for device in devices() {
         let fft = device.fft();
-        let zeros = |extents: &[usize]| device.zeros_tensor::<f32>(extents).unwrap();
+        let zeros = |extents: &[usize]| device.zeros::<f32>(extents).unwrap();
         let plain = Convolve::new();
         #[expect(clippy::type_complexity, reason = "a table")]
         let cases: [(Convolve, &[usize], &[usize], &[usize], &str); 11] = [

@@ -19,14 +19,14 @@ fn sample(device: &Device) -> Vec<u8> {
     let y = fft.rfft(&x, &[]).unwrap().await_result().unwrap();
     keep(bytemuck::cast_slice(&down(device, &y)));
     let spec = RealTransform::new(Trig::Dct4);
-    let room = device.uninit_tensor([300, 200]).unwrap();
+    let room = device.uninit([300, 200]).unwrap();
     let y = fft.real_transform(&spec, &x, room).unwrap().await_result().unwrap();
     keep(bytemuck::cast_slice(&down(device, &y)));
     let (spec, h) = (Convolve::new(), device.tensor([7, 9], numbers(63)).unwrap());
-    let room = device.uninit_tensor([306, 208]).unwrap();
+    let room = device.uninit([306, 208]).unwrap();
     keep(bytemuck::cast_slice(&down(device, &fft.convolve(&spec, &x, &h, room).unwrap().await_result().unwrap())));
     let (spec, weights) = (Stft::new(256).edges(Edges::Mirrored), up(device, window(Window::Hann, 256).unwrap()));
-    let room = device.uninit_tensor([spec.frames(60_000).unwrap(), spec.bins()]).unwrap();
+    let room = device.uninit([spec.frames(60_000).unwrap(), spec.bins()]).unwrap();
     let spectra = fft.stft(&spec, &signal, &weights, room).unwrap().await_result().unwrap();
     keep(bytemuck::cast_slice(&down(device, &spectra)));
     let y = fft.istft(&spec, &spectra, &weights, device.uninit(60_000).unwrap()).unwrap().await_result().unwrap();

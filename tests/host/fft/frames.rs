@@ -50,7 +50,7 @@ fn check<R: Real>(device: &Device, rng: &mut Rng) {
     let bound = dft_error_bound(n, R::UNIT) + 4.0 * R::UNIT;
     assert_close(&R::numbers(&down(device, &spectra)), &want, bound, &what);
     // And back, wherever a frame was.
-    let y = fft.istft(&spec, &spectra, &window, device.uninit_tensor([batch, len]).unwrap()).expect(&what);
+    let y = fft.istft(&spec, &spectra, &window, device.uninit([batch, len]).unwrap()).expect(&what);
     let y: Vec<f64> = down(device, &y.await_result().expect(&what)).into_iter().map(R::wide).collect();
     let reached = |at: usize| (0..frames).any(|frame| (frame * hop..frame * hop + n).contains(&(at + before)));
     let want: Vec<f64> = x.iter().enumerate().map(|(i, x)| if reached(i % len) { *x } else { 0.0 }).collect();
@@ -143,15 +143,15 @@ fn sizes_that_are_none_are_refused() {
         }
         let spec = Stft::new(8);
         assert!(spec.frames(usize::MAX).is_err());
-        let spectra = device.zeros_tensor([11, 4]).unwrap();
+        let spectra = device.zeros([11, 4]).unwrap();
         let rejected = fft.istft(&spec, &spectra, &w, real(20)).map(drop).unwrap_err();
         assert_eq!(refused(&rejected.error).0, "x");
-        let signals = device.zeros_tensor::<f64>([20, 2]).unwrap();
+        let signals = device.zeros::<f64>([20, 2]).unwrap();
         let rejected = fft.stft(&spec, signals.transpose(), &w, room(&[2, 11, 5])).map(drop).unwrap_err();
         assert!(refused(&rejected.error).1.contains("`contiguous`"), "{}", rejected.error);
         let one = signals.slice((0, 0)).unwrap();
         assert_eq!(refused(&fft.stft(&spec, one, &w, room(&[5])).map(drop).unwrap_err().error).0, "x");
-        let none = fft.stft(&spec, &device.zeros_tensor::<f64>([0, 20]).unwrap(), &w, room(&[0, 11, 5])).unwrap();
+        let none = fft.stft(&spec, &device.zeros::<f64>([0, 20]).unwrap(), &w, room(&[0, 11, 5])).unwrap();
         assert_eq!(none.await_result().unwrap().shape(), [0, 11, 5]);
     }
 }

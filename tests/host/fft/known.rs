@@ -41,17 +41,17 @@ fn z() -> Vec<C64> {
 }
 
 fn c2c(device: &Device, [from, to]: [&[usize]; 2], spec: FftSpec) -> Vec<C64> {
-    let (x, y) = (device.tensor(from, z()).unwrap(), device.uninit_tensor(to).unwrap());
+    let (x, y) = (device.tensor(from, z()).unwrap(), device.uninit(to).unwrap());
     down(device, &device.fft().c2c(&spec, &x, y).unwrap().await_result().unwrap())
 }
 
 fn r2c(device: &Device, [from, to]: [&[usize]; 2], spec: FftSpec) -> Vec<C64> {
-    let (x, y) = (device.tensor(from, x()).unwrap(), device.uninit_tensor(to).unwrap());
+    let (x, y) = (device.tensor(from, x()).unwrap(), device.uninit(to).unwrap());
     down(device, &device.fft().r2c(&spec, &x, y).unwrap().await_result().unwrap())
 }
 
 fn c2r(device: &Device, [from, to]: [&[usize]; 2], spec: FftSpec) -> Vec<C64> {
-    let (x, y) = (device.tensor(from, z()).unwrap(), device.uninit_tensor(to).unwrap());
+    let (x, y) = (device.tensor(from, z()).unwrap(), device.uninit(to).unwrap());
     complex(&down(device, &device.fft().c2r(&spec, &x, y).unwrap().await_result().unwrap()))
 }
 

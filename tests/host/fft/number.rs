@@ -31,7 +31,7 @@ pub trait Real: FftReal {
     }
     /// A complex tensor that was never written.
     fn room(device: &Device, extents: &[usize]) -> Tensor<Self::Complex> {
-        device.uninit_tensor(Self::extents(extents)).unwrap()
+        device.uninit(Self::extents(extents)).unwrap()
     }
     /// A number that this type holds.
     fn sample(rng: &mut Rng) -> f64 {

@@ -40,7 +40,7 @@ fn extents_that_do_not_fit_are_named_on_both_sides_with_the_axis() {
     for device in devices() {
         let fft = device.fft();
         for (kind, spec, x, y, name, says) in cases {
-            let (c, r) = (|of| device.zeros_tensor::<C>(of).unwrap(), |of| device.zeros_tensor::<f32>(of).unwrap());
+            let (c, r) = (|of| device.zeros::<C>(of).unwrap(), |of| device.zeros::<f32>(of).unwrap());
             let (error, back) = match kind {
                 C2c => {
                     fft.c2c(spec, &c(*x), c(*y)).map(drop).map_err(|e| (e.error, e.back.unwrap().0.shape().to_vec()))
@@ -85,12 +85,12 @@ fn layouts_that_no_transform_takes_are_refused() {
         let twice = c(&[4]).part(|all| all.broadcast([4, 4])).unwrap();
         says(&fft.c2c(&spec(), &x, twice).map(drop).unwrap_err().error, "y", "cannot be written");
         let twice = c(&[3]).part(|all| all.broadcast([4, 3])).unwrap();
-        let rejected = fft.c2r_destroying(&spec(), twice, device.zeros_tensor([4, 4]).unwrap()).map(drop).unwrap_err();
+        let rejected = fft.c2r_destroying(&spec(), twice, device.zeros([4, 4]).unwrap()).map(drop).unwrap_err();
         says(&rejected.error, "x", "cannot be written");
         let (x, y) = rejected.back.unwrap();
         assert_eq!((x.shape(), y.shape()), (&[3][..], &[4, 4][..]), "both come back");
         // Halves of complex numbers.
-        let halves = |of: &[usize]| device.zeros_tensor::<f16>(of).unwrap();
+        let halves = |of: &[usize]| device.zeros::<f16>(of).unwrap();
         says(&fft.fft(&halves(&[9]), &[]).map(drop).unwrap_err(), "x", "last axis of two");
         says(&fft.fft(halves(&[2, 2]).transpose(), &[]).map(drop).unwrap_err(), "x", "`contiguous`");
         says(&fft.fft(&halves(&[2]), &[]).map(drop).unwrap_err(), "x", "at least one axis");
@@ -106,11 +106,11 @@ fn layouts_that_no_transform_takes_are_refused() {
 fn in_place_lines_have_the_places_of_both_sides() {
     for device in devices() {
         let fft = device.fft();
-        let r = |of: &[usize]| device.zeros_tensor::<f32>(of).unwrap();
-        let rejected = fft.c2c_in_place(&spec().n([8]), device.zeros_tensor::<C>([4]).unwrap()).map(drop).unwrap_err();
+        let r = |of: &[usize]| device.zeros::<f32>(of).unwrap();
+        let rejected = fft.c2c_in_place(&spec().n([8]), device.zeros::<C>([4]).unwrap()).map(drop).unwrap_err();
         assert_eq!(refused(&rejected.error).0, "x", "{}", rejected.error);
         assert_eq!(rejected.back.unwrap().0.shape(), [4]);
-        let twice = device.zeros_tensor::<C>([4]).unwrap().part(|all| all.broadcast([2, 4])).unwrap();
+        let twice = device.zeros::<C>([4]).unwrap().part(|all| all.broadcast([2, 4])).unwrap();
         let rejected = fft.c2c_in_place(&spec(), twice).map(drop).unwrap_err();
         assert_eq!(refused(&rejected.error).0, "x");
         let lines = spec().axes([1]);
@@ -164,15 +164,15 @@ fn in_place_lines_have_the_places_of_both_sides() {
 fn nothing_is_done_where_there_is_nothing() {
     for device in devices() {
         let fft = device.fft();
-        let none = |of: &[usize]| device.zeros_tensor::<C>(of).unwrap();
+        let none = |of: &[usize]| device.zeros::<C>(of).unwrap();
         let lines = spec().axes([-1]);
         assert_eq!(fft.c2c(&lines, &none(&[0, 4]), none(&[0, 4])).unwrap().await_result().unwrap().shape(), [0, 4]);
         assert_eq!(fft.c2c_in_place(&lines, none(&[0, 4])).unwrap().await_result().unwrap().shape(), [0, 4]);
-        let x = device.zeros_tensor::<f32>([0, 4]).unwrap();
+        let x = device.zeros::<f32>([0, 4]).unwrap();
         assert_eq!(fft.r2c(&lines, &x, none(&[0, 3])).unwrap().await_result().unwrap().shape(), [0, 3]);
-        let x = device.zeros_tensor::<f32>([0, 6]).unwrap();
+        let x = device.zeros::<f32>([0, 6]).unwrap();
         assert_eq!(fft.r2c_in_place(&lines.clone().n([4]), x).unwrap().await_result().unwrap().shape(), [0, 6]);
-        assert_eq!(fft.fft(&device.zeros_tensor::<f16>([0, 4, 2]).unwrap(), &[1]).unwrap().shape(), [0, 4, 2]);
+        assert_eq!(fft.fft(&device.zeros::<f16>([0, 4, 2]).unwrap(), &[1]).unwrap().shape(), [0, 4, 2]);
         // Nothing that is read is all zeros.
         let y = up(&device, [C::new(7.0, 7.0); 4]);
         let y = fft.c2c(&spec().n([4]), &none(&[0]), y).unwrap().await_result().unwrap();

@@ -72,7 +72,7 @@ fn destroying<R: Real>(device: &Device, rng: &mut Rng) {
         let input = samples::<R>(rng, half.iter().product());
         let spec = FftSpec::new().norm(Normalization::Ortho);
         let kept = R::tensor(device, &input, &half);
-        let y = device.fft().c2r(&spec, &kept, device.uninit_tensor(shape).unwrap()).unwrap().await_result().unwrap();
+        let y = device.fft().c2r(&spec, &kept, device.uninit(shape).unwrap()).unwrap().await_result().unwrap();
         let want = complex(&down(device, &y).into_iter().map(R::wide).collect::<Vec<_>>());
         let x = R::tensor(device, &input, &half);
         let (x, y) = device.fft().c2r_destroying(&spec, x, y).unwrap().await_result().unwrap();
@@ -226,7 +226,7 @@ fn windows_that_begin_at_odd_places_are_transformed() {
                     let buffer = up(&device, reals.clone());
                     let window = buffer.as_in().slice(offset..offset + n).unwrap();
                     let room = device.zeros::<Complex<f32>>(n / 2 + 1 + offset).unwrap();
-                    let room = room.narrow(offset..offset + n / 2 + 1).unwrap();
+                    let room = room.into_buffer().narrow(offset..offset + n / 2 + 1).unwrap();
                     let spec = FftSpec::new();
                     let y = device.fft().r2c(&spec, window, room).unwrap().await_result().unwrap();
                     let numbers: Vec<f64> = reals[offset..].iter().map(|x| f64::from(*x)).collect();
@@ -234,7 +234,8 @@ fn windows_that_begin_at_odd_places_are_transformed() {
                     let bound = dft_error_bound(n, f32::UNIT) + 2.0 * f32::UNIT;
                     assert_close(&f32::numbers(&down(&device, &y)), want, bound, &format!("from {offset} on"));
                     // And back into a window of a real buffer at such a place.
-                    let room = device.zeros::<f32>(n + offset).unwrap().narrow(offset..offset + n).unwrap();
+                    let room =
+                        device.zeros::<f32>(n + offset).unwrap().into_buffer().narrow(offset..offset + n).unwrap();
                     let back = device.fft().c2r(&spec, &y, room).unwrap().await_result().unwrap();
                     let back: Vec<f64> = down(&device, &back).into_iter().map(f64::from).collect();
                     assert_close(&complex(&back), &complex(&numbers), 3.0 * bound, &format!("back to {offset} on"));

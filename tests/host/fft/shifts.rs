@@ -49,7 +49,7 @@ fn every_element_goes_half_an_axis_on_and_back() {
 #[test]
 fn axes_and_layouts_that_do_not_fit_are_refused() {
     for device in devices() {
-        let x = device.zeros_tensor::<f32>([2, 3]).unwrap();
+        let x = device.zeros::<f32>([2, 3]).unwrap();
         for (axes, name) in [(&[2isize][..], "axes"), (&[-3], "axes"), (&[0, -2], "axes")] {
             assert_eq!(refused(&device.fft().fftshift(&x, axes).map(drop).unwrap_err()).0, name, "{axes:?}");
         }
@@ -58,7 +58,7 @@ fn axes_and_layouts_that_do_not_fit_are_refused() {
             assert!(refused(&error).1.contains("`contiguous`"), "{view:?}: {error}");
         }
         for extents in [&[][..], &[1; 9]] {
-            let x = device.zeros_tensor::<f32>(extents).unwrap();
+            let x = device.zeros::<f32>(extents).unwrap();
             assert_eq!(refused(&device.fft().fftshift(&x, &[]).map(drop).unwrap_err()).0, "x", "{extents:?}");
         }
     }

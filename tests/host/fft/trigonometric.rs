@@ -73,7 +73,7 @@ const ALL: [(&str, Trig); 8] = [
 
 fn real<R: Real>(device: &Device, spec: &RealTransform, shape: &[usize], x: Vec<R>) -> Vec<R> {
     let x = Tensor::from_buffer(up(device, x), shape).unwrap();
-    let y = device.fft().real_transform(spec, &x, device.uninit_tensor(shape).unwrap()).unwrap();
+    let y = device.fft().real_transform(spec, &x, device.uninit(shape).unwrap()).unwrap();
     down(device, &y.await_result().unwrap())
 }
 
@@ -180,7 +180,7 @@ fn an_orthogonal_one_and_its_inverse_undo_each_other() {
 #[test]
 fn extents_that_do_not_fit_are_refused() {
     for device in devices() {
-        let room = |extents: &[usize]| device.zeros_tensor::<f32>(extents).unwrap();
+        let room = |extents: &[usize]| device.zeros::<f32>(extents).unwrap();
         let cases: [(RealTransform, &[usize], &[usize], &str); 6] = [
             (RealTransform::new(Trig::Dct1), &[6, 1], &[6, 1], "x"),
             (RealTransform::new(Trig::Dct2), &[0], &[0], "x"),

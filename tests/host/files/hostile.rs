@@ -8,7 +8,7 @@ use crate::common::Rng;
 use std::io::{Cursor, Read};
 use windlass::npy::{Npz, NpzWriter};
 use windlass::safetensors::{Safetensors, SafetensorsWriter};
-use windlass::{AnyTensor, Device, Error};
+use windlass::{Device, Error, tensor::AnyTensor};
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |n| n.parse().unwrap())

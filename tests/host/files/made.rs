@@ -6,7 +6,10 @@ use std::io::Cursor;
 use windlass::npy::{Npz, NpzWriter};
 use windlass::safetensors::{Safetensors, SafetensorsWriter};
 use windlass::tensor::AxisSlice;
-use windlass::{AnyTensor, AnyTensorRef, DType, Device};
+use windlass::{
+    DType, Device,
+    tensor::{AnyTensor, AnyTensorRef},
+};
 
 const MADE: &str = include_str!("made.txt");
 

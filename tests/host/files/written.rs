@@ -5,7 +5,10 @@ use crate::common::{Rng, devices, seeds};
 use std::io::{Cursor, Write};
 use windlass::npy::{Npz, NpzWriter};
 use windlass::safetensors::{Safetensors, SafetensorsWriter};
-use windlass::{AnyTensor, AnyTensorRef, DType, Device, Error};
+use windlass::{
+    DType, Device, Error,
+    tensor::{AnyTensor, AnyTensorRef},
+};
 
 fn tensor(device: &Device, dtype: DType, rng: &mut Rng) -> AnyTensor {
     let extents: Vec<usize> = (0..rng.below(5)).map(|_| rng.below(5)).collect();
@@ -141,7 +144,7 @@ fn a_full_disk_is_an_error_and_so_is_a_tensor_without_contents() {
             let writer = SafetensorsWriter::new().add("x", &x);
             assert!(matches!(writer.write(&device, Full(room)), Err(Error::LibraryError { .. })));
         }
-        let empty = device.uninit_tensor::<f32>([3]).unwrap();
+        let empty = device.uninit::<f32>([3]).unwrap();
         assert!(matches!(device.write_npy(Vec::new(), &empty), Err(Error::InvalidArgument { .. })));
         // An archive goes on without it.
         let mut file = Vec::new();

@@ -186,7 +186,7 @@ pub(super) const CASES: &[Case] = &[
         element: small,
         call: |device, laid| {
             let [x, y] = [0, 1].map(|at| laid[at].tensor(device));
-            out(device, &Tensor::from(device.assign(y, &x)?.into_output().into_buffer()))
+            out(device, &Tensor::from(device.assign(y, &x)?.into_buffer()))
         },
         loops: |all| all[0].elements.clone(),
         refused: &[],
@@ -195,7 +195,7 @@ pub(super) const CASES: &[Case] = &[
         name: "fill_part",
         operands: "-> y:bmn",
         element: small,
-        call: |device, laid| device.to_vec(device.fill_part(laid[0].tensor(device), 5.0)?.into_output().buffer()),
+        call: |device, laid| device.to_vec(device.fill(laid[0].tensor(device), 5.0)?.into_output().buffer()),
         loops: |all| vec![5.0; all[0].elements.len()],
         refused: &[],
     },

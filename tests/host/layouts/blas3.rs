@@ -1,18 +1,12 @@
-//! Level 3 of BLAS, and cuBLASLt: tensors for products, else buffers with one order for all matrices and transpositions.
+//! Level 3 of BLAS, and cuBLASLt.
 
-use super::NO_LEADING;
 use super::case::{Case, dominant, small};
 use super::laid::{Array, each};
 use windlass::blas::{Geam, Syrk, Triangular};
-use windlass::{Order, Side, Transpose, Uplo};
+use windlass::{Gemm, Side, Transpose, Uplo};
 
 /// What a product says of a tensor that it cannot read.
 const COPY: &str = "`contiguous` makes a copy";
-
-/// A matrix of the other order is, in this one, the transposed matrix.
-fn turned(order: Order, other: Order) -> Transpose {
-    if order == other { Transpose::No } else { Transpose::Yes }
-}
 
 /// The sum of products along the columns of A and the rows of B; the indices before are those of a batch.
 fn product(a: &Array, b: &Array, at: &[usize]) -> f64 {
@@ -23,16 +17,38 @@ fn product(a: &Array, b: &Array, at: &[usize]) -> f64 {
 
 pub(super) const CASES: &[Case] = &[
     Case {
-        name: "gemm_tensor",
+        name: "gemm",
         operands: "a:mk b:kn -> c:mn",
         element: small,
         call: |device, laid| {
             let [a, b, c] = [0, 1, 2].map(|at| laid[at].tensor(device));
-            let c = device.blas().gemm_tensor(2.0, &a, &b, -1.0, c)?.into_output();
+            let c = device.blas().gemm(Gemm::new().alpha(2.0).beta(-1.0), &a, &b, c)?.into_output();
             device.to_vec(c.buffer())
         },
         loops: |all| each(&all[2].extents, |at| 2.0 * product(&all[0], &all[1], at) - all[2].at(at)),
         refused: &[("a b c: strided flipped broadcast", COPY)],
+    },
+    Case {
+        name: "gemm of a batch and one matrix for all",
+        operands: "a:bmk b:kn -> c:bmn",
+        element: small,
+        call: |device, laid| {
+            let [a, b, c] = [0, 1, 2].map(|at| laid[at].tensor(device));
+            let c = device.blas().gemm(Gemm::new().alpha(2.0).beta(-1.0), &a, &b, c)?.into_output();
+            device.to_vec(c.buffer())
+        },
+        loops: |all| {
+            each(&all[2].extents, |at| {
+                let k = all[1].extents[0];
+                let sum: f64 = (0..k).map(|l| all[0].at(&[at[0], at[1], l]) * all[1].at(&[l, at[2]])).sum();
+                2.0 * sum - all[2].at(at)
+            })
+        },
+        refused: &[
+            ("a c: column-major strided flipped", COPY),
+            ("b: strided flipped broadcast", COPY),
+            ("c: broadcast", "overlap"),
+        ],
     },
     Case {
         name: "product of batches",
@@ -40,7 +56,7 @@ pub(super) const CASES: &[Case] = &[
         element: small,
         call: |device, laid| {
             let [a, b] = [0, 1].map(|at| laid[at].tensor(device));
-            device.to_vec(&device.blas().product(&a, &b)?.into_output())
+            device.to_vec(&device.matmul(&a, &b)?.into_output())
         },
         loops: |all| {
             let [[batch, m, _], [_, _, n]] = [&all[0].extents[..], &all[1].extents[..]].map(|x| [x[0], x[1], x[2]]);
@@ -83,7 +99,7 @@ pub(super) const CASES: &[Case] = &[
         element: small,
         call: |device, laid| {
             let [a, b, d] = [0, 1, 2].map(|at| laid[at].tensor(device));
-            let d = device.blas_lt().matmul_tensor(&a, &b, d)?.into_output();
+            let d = device.blas_lt().matmul(windlass::Matmul::new(), &a, &b, d)?.into_output();
             device.to_vec(d.buffer())
         },
         loops: |all| each(&all[2].extents, |at| product(&all[0], &all[1], at)),
@@ -94,14 +110,9 @@ pub(super) const CASES: &[Case] = &[
         operands: "a:nk -> c:nn",
         element: small,
         call: |device, laid| {
-            let (order, ldc) = laid[1].matrix(Order::Row)?;
-            let (other, lda) = laid[0].matrix(order)?;
-            let [n, k] = *laid[0].layout.shape() else { panic!("a matrix") };
-            let spec = Syrk::new(Uplo::Lower, n, k).lda(lda).ldc(ldc).beta(1.0).trans(turned(order, other));
-            let spec = if order == Order::Row { spec.row_major() } else { spec };
-            let a = laid[0].buffer(device);
-            let c = device.blas().syrk(spec, laid[0].part(&a)?, laid[1].part_mut(device)?)?.into_output();
-            device.to_vec(&c.widen())
+            let [a, c] = [0, 1].map(|at| laid[at].tensor(device));
+            let c = device.blas().syrk(Syrk::new(Uplo::Lower).beta(1.0), &a, c)?.into_output();
+            device.to_vec(c.buffer())
         },
         loops: |all| {
             let k = all[0].extents[1];
@@ -111,22 +122,16 @@ pub(super) const CASES: &[Case] = &[
                 _ => panic!("a matrix"),
             })
         },
-        refused: &[("a c: strided flipped broadcast", NO_LEADING)],
+        refused: &[("a c: strided flipped broadcast", COPY)],
     },
     Case {
         name: "trsm of the lower triangle",
         operands: "a:mm -> b:mn",
         element: dominant,
         call: |device, laid| {
-            let (order, ldb) = laid[1].matrix(Order::Row)?;
-            let (other, lda) = laid[0].matrix(order)?;
-            let [m, n] = *laid[1].layout.shape() else { panic!("a matrix") };
-            let uplo = if order == other { Uplo::Lower } else { Uplo::Upper };
-            let spec = Triangular::new(Side::Left, uplo, m, n).lda(lda).ldb(ldb).trans(turned(order, other));
-            let spec = if order == Order::Row { spec.row_major() } else { spec };
-            let a = laid[0].buffer(device);
-            let b = device.blas().trsm(spec, laid[0].part(&a)?, laid[1].part_mut(device)?)?.into_output();
-            device.to_vec(&b.widen())
+            let [a, b] = [0, 1].map(|at| laid[at].tensor(device));
+            let b = device.blas().trsm(Triangular::new(Side::Left, Uplo::Lower), &a, b)?.into_output();
+            device.to_vec(b.buffer())
         },
         loops: |all| {
             let (a, b) = (&all[0], &all[1]);
@@ -138,25 +143,86 @@ pub(super) const CASES: &[Case] = &[
             }
             x
         },
-        refused: &[("a b: strided flipped broadcast", NO_LEADING)],
+        refused: &[("a b: strided flipped broadcast", COPY)],
+    },
+    Case {
+        name: "trsm of a batch with one triangle for all",
+        operands: "a:mm -> b:bmn",
+        element: dominant,
+        call: |device, laid| {
+            let [a, b] = [0, 1].map(|at| laid[at].tensor(device));
+            let b = device.blas().trsm(Triangular::new(Side::Left, Uplo::Upper), &a, b)?.into_output();
+            device.to_vec(b.buffer())
+        },
+        loops: |all| {
+            let (a, b) = (&all[0], &all[1]);
+            let [count, m, n] = b.extents[..] else { panic!("a batch") };
+            let mut x = b.elements.clone();
+            for (k, i, j) in (0..count).flat_map(|k| (0..m).rev().flat_map(move |i| (0..n).map(move |j| (k, i, j)))) {
+                let known: f64 = (i + 1..m).map(|l| a.at(&[i, l]) * x[(k * m + l) * n + j]).sum();
+                let at = (k * m + i) * n + j;
+                x[at] = (x[at] - known) / a.at(&[i, i]);
+            }
+            x
+        },
+        refused: &[("a: strided flipped broadcast", COPY), ("b: column-major strided flipped", COPY)],
+    },
+    Case {
+        name: "trmm of the upper triangle from the right",
+        operands: "a:nn -> b:mn",
+        element: small,
+        call: |device, laid| {
+            let [a, b] = [0, 1].map(|at| laid[at].tensor(device));
+            let b = device.blas().trmm(Triangular::new(Side::Right, Uplo::Upper).alpha(2.0), &a, b)?.into_output();
+            device.to_vec(b.buffer())
+        },
+        loops: |all| {
+            each(&all[1].extents, |at| {
+                2.0 * (0..=at[1]).map(|l| all[1].at(&[at[0], l]) * all[0].at(&[l, at[1]])).sum::<f64>()
+            })
+        },
+        refused: &[("a b: strided flipped broadcast", COPY)],
+    },
+    Case {
+        name: "getrf and getrs",
+        operands: "a:mm -> b:mn",
+        element: dominant,
+        call: |device, laid| {
+            let [a, b] = [0, 1].map(|at| laid[at].tensor(device));
+            let (pivots, info) = (device.uninit([a.shape()[0]])?, device.uninit([])?);
+            let (a, pivots, _) = device.blas().getrf(a, pivots, info)?.await_result()?;
+            let b = device.blas().getrs(Transpose::No, &a, &pivots, b)?.into_output();
+            device.to_vec(b.buffer())
+        },
+        loops: |all| {
+            let (mut a, mut x) = (all[0].elements.clone(), all[1].elements.clone());
+            let (m, n) = (all[1].extents[0], all[1].extents[1]);
+            // The diagonal is large: no pivots.
+            for k in 0..m {
+                for i in k + 1..m {
+                    let factor = a[i * m + k] / a[k * m + k];
+                    (k..m).for_each(|j| a[i * m + j] -= factor * a[k * m + j]);
+                    (0..n).for_each(|j| x[i * n + j] -= factor * x[k * n + j]);
+                }
+            }
+            for (i, j) in (0..m).rev().flat_map(|i| (0..n).map(move |j| (i, j))) {
+                let known: f64 = (i + 1..m).map(|l| a[i * m + l] * x[l * n + j]).sum();
+                x[i * n + j] = (x[i * n + j] - known) / a[i * m + i];
+            }
+            x
+        },
+        refused: &[("a b: row-major strided flipped offset broadcast", "`contiguous_columns` makes a copy")],
     },
     Case {
         name: "geam",
         operands: "a:mn b:mn -> c:mn",
         element: small,
         call: |device, laid| {
-            let (order, ldc) = laid[2].matrix(Order::Row)?;
-            let ((order_a, lda), (order_b, ldb)) = (laid[0].matrix(order)?, laid[1].matrix(order)?);
-            let [m, n] = *laid[2].layout.shape() else { panic!("a matrix") };
-            let spec = Geam::new(m, n).lda(lda).ldb(ldb).ldc(ldc).beta(3.0);
-            let spec = spec.trans_a(turned(order, order_a)).trans_b(turned(order, order_b));
-            let spec = if order == Order::Row { spec.row_major() } else { spec };
-            let (a, b) = (laid[0].buffer(device), laid[1].buffer(device));
-            let c = laid[2].part_mut(device)?;
-            let c = device.blas().geam(spec, laid[0].part(&a)?, laid[1].part(&b)?, c)?.into_output();
-            device.to_vec(&c.widen())
+            let [a, b, c] = [0, 1, 2].map(|at| laid[at].tensor(device));
+            let c = device.blas().geam(Geam::new().beta(3.0), &a, &b, c)?.into_output();
+            device.to_vec(c.buffer())
         },
         loops: |all| each(&all[2].extents, |at| all[0].at(at) + 3.0 * all[1].at(at)),
-        refused: &[("a b c: strided flipped broadcast", NO_LEADING)],
+        refused: &[("a b c: strided flipped broadcast", COPY)],
     },
 ];

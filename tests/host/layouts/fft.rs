@@ -207,7 +207,7 @@ pub(super) const CASES: &[Case] = &[
         call: |device, laid| {
             let [x, w] = [0, 1].map(|at| laid[at].tensor(device));
             let spec = Stft::new(w.len()).edges(Edges::Inside);
-            let y = device.uninit_tensor([x.shape()[0], 1, spec.bins()])?;
+            let y = device.uninit([x.shape()[0], 1, spec.bins()])?;
             pairs(device, &device.fft().stft(&spec, &x, &w, y)?.into_output())
         },
         loops: |all| {

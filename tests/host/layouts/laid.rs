@@ -1,8 +1,7 @@
 //! Operands laid out in memory, and how a call is told of it.
 
-use windlass::blas::{Vector, VectorMut};
 use windlass::tensor::{AxisSlice, Layout};
-use windlass::{Complex, Device, DeviceBuffer, Error, In, Order, Result, Tensor};
+use windlass::{Complex, Device, Tensor};
 
 /// A name, and the layout of operands of some extents.
 type Laying = (&'static str, fn(&[usize]) -> Layout);
@@ -116,62 +115,6 @@ impl Laid {
     pub(super) fn complex(&self, device: &Device) -> Tensor<Complex<f64>> {
         let memory: Vec<_> = self.memory.iter().map(|x| Complex::new(*x, *x * 0.5)).collect();
         device.tensor([memory.len()], memory).unwrap().with_layout(self.layout.clone()).unwrap()
-    }
-
-    pub(super) fn buffer(&self, device: &Device) -> DeviceBuffer<f64> {
-        device.buffer(&self.memory[..]).unwrap()
-    }
-
-    /// Where the operand begins and ends in its memory.
-    pub(super) fn span(&self) -> std::ops::Range<usize> {
-        self.layout.reach().map_or(0..0, |(first, last)| first..last + 1)
-    }
-
-    /// Elements, and the increment of a vector of one axis.
-    fn increment(&self) -> Result<(usize, isize)> {
-        match (self.layout.shape(), self.layout.strides()) {
-            ([n], _) if *n <= 1 => Ok((*n, 1)),
-            ([n], [step]) if *step != 0 => Ok((*n, *step)),
-            _ => Err(Error::unsupported(super::NO_INCREMENT)),
-        }
-    }
-
-    /// A vector that is read.
-    pub(super) fn vector<'b>(&self, buffer: &'b DeviceBuffer<f64>) -> Result<Vector<'b, f64>> {
-        let (n, inc) = self.increment()?;
-        Ok(buffer.slice(self.span())?.strided(n, inc))
-    }
-
-    /// A vector that is written.
-    pub(super) fn vector_mut(&self, device: &Device) -> Result<VectorMut<f64>> {
-        let (n, inc) = self.increment()?;
-        Ok(self.buffer(device).narrow(self.span())?.into_strided(n, inc))
-    }
-
-    /// Order and leading dimension of a matrix; if both orders are possible, `wanted`.
-    pub(super) fn matrix(&self, wanted: Order) -> Result<(Order, usize)> {
-        let ([rows, cols], [down, right]) = (self.layout.shape(), self.layout.strides()) else {
-            panic!("{:?} is no matrix", self.layout);
-        };
-        let lines = |line: usize, lines: usize, inner: isize, outer: isize| {
-            let least = line.max(1);
-            let outer = if lines <= 1 { least } else { usize::try_from(outer).ok()? };
-            ((inner == 1 || line <= 1) && outer >= least).then_some(outer)
-        };
-        let by_rows = lines(*cols, *rows, *right, *down).map(|ld| (Order::Row, ld));
-        let by_columns = lines(*rows, *cols, *down, *right).map(|ld| (Order::Column, ld));
-        let found = if wanted == Order::Row { by_rows.or(by_columns) } else { by_columns.or(by_rows) };
-        found.ok_or_else(|| Error::unsupported(super::NO_LEADING))
-    }
-
-    /// The part of the buffer in which the operand lies.
-    pub(super) fn part<'b>(&self, buffer: &'b DeviceBuffer<f64>) -> Result<In<'b, f64>> {
-        buffer.slice(self.span())
-    }
-
-    /// The same, to be written.
-    pub(super) fn part_mut(&self, device: &Device) -> Result<DeviceBuffer<f64>> {
-        Ok(self.buffer(device).narrow(self.span())?)
     }
 }
 

@@ -4,9 +4,7 @@
 //! error. `a:mk b:kn -> c:mn` are two operands that are read and one that is written; a letter is a size. What is beside an operand
 //! that is read is NaN, and what is beside one that is written must stay. A refusal that has gone makes the table wrong, too.
 //!
-//! `laid.rs` lays operands out, `case.rs` walks; each other file is the table of some fronts. Calls that take buffers and sizes are
-//! given what says the layout: an increment, an order with a leading dimension, a transposition. Not here: kernels, collectives,
-//! files.
+//! `laid.rs` lays operands out, `case.rs` walks; each other file is the table of some fronts. Not here: kernels, collectives, files.
 
 mod arrays;
 mod blas1;
@@ -19,10 +17,6 @@ mod nets;
 mod rng;
 mod solver;
 mod sparse;
-
-/// What every call refuses that a front of today cannot be told.
-const NO_INCREMENT: &str = "no increment says this";
-const NO_LEADING: &str = "no leading dimension says this";
 
 #[test]
 fn calls_of_blas_of_vectors() {

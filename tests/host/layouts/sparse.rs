@@ -137,7 +137,7 @@ pub(super) const CASES: &[Case] = &[
         call: |device, laid| {
             let pattern = made(device, laid[0].layout.shape()[0], laid[1].layout.shape()[1], |_, _| Some(1.0))?;
             let [a, b] = [0, 1].map(|at| laid[at].tensor(device));
-            let values = device.uninit_tensor([pattern.nnz()])?;
+            let values = device.uninit([pattern.nnz()])?;
             device.to_vec(&device.sparse().sddmm(Sddmm::new().alpha(2.0), &pattern, &a, &b, values)?)
         },
         loops: |all| {
@@ -180,7 +180,7 @@ pub(super) const CASES: &[Case] = &[
         element: small,
         call: |device, laid| {
             let a: Csr<f64> = device.sparse().from_dense(&laid[0].tensor(device), 2.0)?;
-            device.to_vec(&device.sparse().to_dense(&a, device.uninit_tensor([a.rows(), a.cols()])?)?)
+            device.to_vec(&device.sparse().to_dense(&a, device.uninit([a.rows(), a.cols()])?)?)
         },
         loops: |all| each(&all[0].extents, |at| if all[0].at(at).abs() > 2.0 { all[0].at(at) } else { 0.0 }),
         refused: &[("dense: strided flipped broadcast", COPY)],
@@ -242,7 +242,7 @@ pub(super) const CASES: &[Case] = &[
         element: small,
         call: |device, laid| {
             // The diagonals lie as the right-hand sides: all are equally far apart.
-            let filled = |x: f64| device.fill_part(laid[0].tensor(device), x);
+            let filled = |x: f64| device.fill(laid[0].tensor(device), x);
             let (lower, d, upper) = (filled(1.0)?, filled(20.0)?, filled(-2.0)?);
             let x = device.sparse().gtsv(&lower, &d, &upper, laid[0].tensor(device))?.into_output();
             device.to_vec(x.buffer())
@@ -321,7 +321,7 @@ pub(super) const CASES: &[Case] = &[
         element: small,
         call: |device, laid| {
             let (y, x) = (laid[0].tensor(device), vector(device, laid[0].layout.len())?);
-            device.to_vec(&device.sparse().gather(&y, &x, device.uninit_tensor([x.nnz()])?)?)
+            device.to_vec(&device.sparse().gather(&y, &x, device.uninit([x.nnz()])?)?)
         },
         loops: |all| all[0].elements.iter().step_by(2).copied().collect(),
         refused: &[("y: strided flipped broadcast", NEIGHBOURS)],
@@ -358,7 +358,7 @@ pub(super) const CASES: &[Case] = &[
             let [rows, columns] = [0, 1].map(|at| laid[at].tensor(device));
             let a = matrix(device, rows.len(), columns.len())?;
             let a = device.sparse().scale(&a, Some(rows.view()), Some(columns.view()))?;
-            device.to_vec(&device.sparse().to_dense(&a, device.uninit_tensor([a.rows(), a.cols()])?)?)
+            device.to_vec(&device.sparse().to_dense(&a, device.uninit([a.rows(), a.cols()])?)?)
         },
         loops: |all| {
             let extents = [all[0].extents[0], all[1].extents[0]];

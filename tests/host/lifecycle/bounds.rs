@@ -4,7 +4,7 @@ use super::LONG;
 use crate::common::{Asleep, Gate, assert_back_at, builders, down, eventually, host, let_others_run, map, up, within};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use windlass::{Error, FaultPlan, InFlight};
+use windlass::{Error, FaultPlan, op::InFlight};
 
 #[test]
 fn a_caller_who_submits_all_before_he_collects_is_not_locked_out_by_a_waiting_bound() {
@@ -30,8 +30,8 @@ fn a_caller_who_submits_all_before_he_collects_is_not_locked_out_by_a_waiting_bo
 fn a_busy_bound_refuses_gives_the_buffer_back_and_admits_again_when_something_is_done() {
     let device = host(1).in_flight(InFlight::Busy(2)).open().unwrap();
     let gate = Gate::default();
-    let held = gate.hold(&device, device.zeros::<f64>(1).unwrap());
-    let next = map(&device, device.zeros::<f64>(1).unwrap(), |_| ());
+    let held = gate.hold(&device, device.zeros::<f64>(1).unwrap().into_buffer());
+    let next = map(&device, device.zeros::<f64>(1).unwrap().into_buffer(), |_| ());
     let rejected = device.blas().scal(2.0, device.zeros::<f64>(3).unwrap()).unwrap_err();
     assert!(matches!(rejected.error, Error::Busy { in_flight: 2, limit: 2, .. }), "{rejected}");
     assert!(rejected.error.is_retryable() && !rejected.error.is_poisoning());
@@ -61,7 +61,7 @@ fn work_that_is_done_but_was_not_awaited_does_not_count() {
 fn a_caller_who_waits_at_the_bound_goes_on_as_soon_as_something_is_done() {
     let device = host(1).in_flight(InFlight::Wait(1)).open().unwrap();
     let gate = Gate::default();
-    let held = gate.hold(&device, device.zeros::<f64>(1).unwrap());
+    let held = gate.hold(&device, device.zeros::<f64>(1).unwrap().into_buffer());
     let (asleep, submitted) = (Asleep::default(), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let submitter = scope.spawn(|| {
@@ -83,7 +83,7 @@ fn a_caller_who_waits_at_the_bound_goes_on_as_soon_as_something_is_done() {
 fn a_caller_who_waits_at_the_bound_is_told_when_the_device_stops_admitting() {
     let device = host(1).in_flight(InFlight::Wait(1)).open().unwrap();
     let gate = Gate::default();
-    let _held = gate.hold(&device, device.zeros::<f64>(1).unwrap());
+    let _held = gate.hold(&device, device.zeros::<f64>(1).unwrap().into_buffer());
     let submitting = device.clone();
     let submitter = std::thread::spawn(move || submitting.upload([4.0f64]).map(|_| ()));
     // Whenever it comes to wait, the next of these finds it there.
@@ -107,15 +107,17 @@ fn a_device_recovers_under_its_bound_beside_what_a_dead_life_has_left() {
         within(40, move || {
             let old = Gate::default();
             // As many as are allowed, the one that ends the life among them; nobody waits for the others.
-            (1..most).for_each(|_| drop(old.hold(&device, device.zeros::<f64>(1).unwrap())));
+            (1..most).for_each(|_| drop(old.hold(&device, device.zeros::<f64>(1).unwrap().into_buffer())));
             old.await_arrivals(most as usize - 1); // what has not begun by then never will
-            let error = map(&device, device.zeros::<f64>(1).unwrap(), |_| ()).await_result().unwrap_err().error;
+            let error =
+                map(&device, device.zeros::<f64>(1).unwrap().into_buffer(), |_| ()).await_result().unwrap_err().error;
             assert!(error.is_poisoning(), "{bound:?}: {error}");
             let health = device.wait_healthy(LONG).unwrap_or_else(|error| panic!("{bound:?}: {error}"));
             assert_eq!(health.generation, 1, "{bound:?}");
             // The bound is that of the new life.
             let new = Gate::default();
-            let held: Vec<_> = (0..most).map(|_| new.hold(&device, device.zeros::<f64>(1).unwrap())).collect();
+            let held: Vec<_> =
+                (0..most).map(|_| new.hold(&device, device.zeros::<f64>(1).unwrap().into_buffer())).collect();
             if let InFlight::Busy(_) = bound {
                 let error = device.upload([1u8]).map(drop).unwrap_err();
                 assert!(matches!(error, Error::Busy { in_flight, limit, .. } if (in_flight, limit) == (most, most)));

@@ -1,6 +1,6 @@
 //! Callers of every kind: plain threads, rayon pools, pools of one thread, nested parallel iterators. None deadlocks.
 
-use crate::common::{busy, devices, down, host, inline, map, up, within};
+use crate::common::{busy, columns, devices, down, host, inline, into_columns, map, up, within};
 use rayon::prelude::*;
 use std::sync::Arc;
 use windlass::{Device, DeviceBuilder, Gemm, HostPool, Wait};
@@ -11,12 +11,13 @@ const POLICIES: [Wait; 3] = [Wait::Adaptive, Wait::Block, Wait::Rayon];
 fn program(device: &Device) {
     let a = up(device, [1.0f64, 2.0, 3.0, 4.0]).share();
     let identity = up(device, [1.0f64, 0.0, 0.0, 1.0]);
-    let mut c = device.zeros::<f64>(4).unwrap();
+    let (of_a, unit) = (columns(&a, 2, 2), columns(&identity, 2, 2));
+    let mut c = into_columns(device.zeros::<f64>(4).unwrap().into_buffer(), 2, 2);
     for i in 0..10 {
-        let pending = device.blas().gemm(Gemm::new(2, 2, 2).beta(1.0), &a, &identity, c).unwrap();
+        let pending = device.blas().gemm(Gemm::new().beta(1.0), &of_a, &unit, c).unwrap();
         c = if i % 3 == 0 { pending.await_result().unwrap() } else { pending.into_output() };
     }
-    let c = busy(device, c, 0);
+    let c = busy(device, c.into_buffer(), 0);
     assert_eq!(device.blas().dot(&c, &identity).unwrap().await_result().unwrap(), 50.0);
     assert_eq!(down(device, &c), [10.0, 20.0, 30.0, 40.0]);
 }
@@ -80,7 +81,7 @@ fn nested_parallel_iterators_share_a_device() {
 
 /// Work that uses rayon inside, as a large product does.
 fn parallel_inside(device: &Device, len: usize) -> windlass::PendingDispatch<windlass::DeviceBuffer<f64>> {
-    map(device, device.zeros(len).unwrap(), |x| {
+    map(device, device.zeros(len).unwrap().into_buffer(), |x| {
         x.par_iter_mut().with_max_len(1).for_each(|y| {
             // Long enough for others of the pool to take up jobs meanwhile. Not by yields: on a busy machine each costs a whole
             // time slice.

@@ -21,7 +21,7 @@ fn the_callback_is_told_the_bytes_that_are_missing_and_what_it_frees_is_used() {
             }
         };
         let device = builder.memory_limit(1 << 20).on_out_of_memory(callback).open().unwrap();
-        cache.lock().unwrap().push(device.zeros(600_000).unwrap());
+        cache.lock().unwrap().push(device.zeros(600_000).unwrap().into_buffer());
         let x = device.zeros::<u8>(500_000).expect("the cache gives way");
         assert_eq!(*asked.lock().unwrap(), [51_424]);
         assert!(down(&device, &x) == [0; 500_000]);
@@ -40,7 +40,7 @@ fn memory_of_work_in_flight_is_waited_for() {
     let timing = Timing::by(ManualClock::new());
     let device = host(1).memory_limit(1 << 20).on_out_of_memory(|_| false).timing(timing).open().unwrap();
     let gate = Gate::default();
-    drop(gate.hold(&device, device.zeros::<u8>(700_000).unwrap()));
+    drop(gate.hold(&device, device.zeros::<u8>(700_000).unwrap().into_buffer()));
     let asleep = Asleep::default();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| {
@@ -60,7 +60,7 @@ fn memory_that_work_in_flight_keeps_is_not_waited_for_without_end() {
     let clock = ManualClock::new();
     let device = host(1).memory_limit(1 << 20).timing(Timing::by(clock)).open().unwrap();
     let gate = Gate::default();
-    let held = gate.hold(&device, device.zeros::<u8>(700_000).unwrap());
+    let held = gate.hold(&device, device.zeros::<u8>(700_000).unwrap().into_buffer());
     let error = std::thread::scope(|scope| {
         let waiting = scope.spawn(|| device.zeros::<u8>(700_000).map(drop).unwrap_err());
         assert!(eventually(60, || {
@@ -87,7 +87,7 @@ fn the_callback_may_use_the_device_and_may_panic() {
             true
         };
         let device = builder.memory_limit(1 << 20).on_out_of_memory(callback).open().unwrap();
-        *saved.lock().unwrap() = Some((device.clone(), device.zeros(900_000).unwrap()));
+        *saved.lock().unwrap() = Some((device.clone(), device.zeros(900_000).unwrap().into_buffer()));
         let x = device.zeros::<u8>(800_000).expect("saved and freed");
         let error = device.zeros::<u8>(800_000).map(drop).unwrap_err();
         assert!(matches!(error, Error::OutOfMemory { requested: 800_000, .. }), "{error}");
@@ -102,7 +102,7 @@ fn an_operation_that_wants_memory_is_refused_at_once() {
     let device = host(1).memory_limit(1 << 20).timing(Timing::by(ManualClock::new())).open().unwrap();
     let kept = device.zeros::<u8>(700_000).unwrap();
     let inside = device.clone();
-    let asked = map(&device, device.zeros::<f64>(1).unwrap(), move |_| {
+    let asked = map(&device, device.zeros::<f64>(1).unwrap().into_buffer(), move |_| {
         assert!(matches!(inside.zeros::<u8>(700_000), Err(Error::OutOfMemory { .. })));
     });
     within(60, move || drop(asked.await_result().unwrap()));
@@ -114,7 +114,7 @@ fn an_operation_that_wants_memory_is_refused_at_once() {
 fn what_the_limit_never_allows_is_refused_at_once() {
     let device = host(1).memory_limit(1 << 20).timing(Timing::by(ManualClock::new())).open().unwrap();
     let gate = Gate::default();
-    let held = gate.hold(&device, device.zeros::<u8>(1).unwrap());
+    let held = gate.hold(&device, device.zeros::<u8>(1).unwrap().into_buffer());
     let asked = device.clone();
     let refused = within(60, move || asked.zeros::<u8>(2 << 20).map(drop));
     assert!(matches!(refused, Err(Error::OutOfMemory { .. })));

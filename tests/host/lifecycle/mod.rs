@@ -16,7 +16,7 @@ use common::{
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
-use windlass::{Device, Error, FaultPlan, Stale};
+use windlass::{Device, Error, FaultPlan, error::Stale};
 
 const LONG: Duration = Duration::from_secs(60);
 

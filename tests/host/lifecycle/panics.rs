@@ -1,7 +1,10 @@
 //! An operation's own code panics: that is the operation's error, wherever it happens.
 
 use crate::common::{devices, down, is_host, up};
-use windlass::{Cost, Device, DeviceBuffer, Error, Op, Output, Result, Slices, SlicesMut, Spans};
+use windlass::{
+    Device, DeviceBuffer, Error, Result,
+    op::{Cost, Op, Output, Slices, SlicesMut, Spans},
+};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Where {
@@ -88,7 +91,7 @@ fn a_panic_before_the_work_refuses_it_and_the_buffer_comes_back() {
         for place in [Where::Check, Where::Overwrites] {
             let rejected = device.dispatch(Panics(place), (), (up(&device, [1.0f64]),)).map(drop).unwrap_err();
             assert!(is_panic(&rejected.error), "{}", rejected.error);
-            assert_eq!(rejected.error.site().and_then(windlass::Site::op), Some("panics"));
+            assert_eq!(rejected.error.site().and_then(windlass::error::Site::op), Some("panics"));
             assert_eq!(down(&device, &rejected.back.unwrap().0), [1.0]);
         }
         works(&device);
@@ -119,7 +122,7 @@ fn a_panic_in_an_operations_drop_goes_no_further() {
         drop(device.dispatch(Panics(Where::Drop), (), (up(&device, [1.0f64]),)).unwrap());
         device.synchronize(crate::common::LONG).unwrap();
         // Refused: it is dropped where it was.
-        assert!(device.dispatch(Panics(Where::Drop), (), (device.uninit(1).unwrap(),)).is_err());
+        assert!(device.dispatch(Panics(Where::Drop), (), (device.uninit(1).unwrap().into_buffer(),)).is_err());
         works(&device);
     }
 }

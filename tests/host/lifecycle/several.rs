@@ -71,7 +71,7 @@ fn any_wakes_a_sleeper_for_whichever_ends_first() {
         for round in 0..100 {
             let gates = [Gate::default(), Gate::default()];
             let mut pendings: Vec<_> =
-                gates.iter().map(|gate| gate.hold(&device, device.zeros::<f64>(1).unwrap())).collect();
+                gates.iter().map(|gate| gate.hold(&device, device.zeros::<f64>(1).unwrap().into_buffer())).collect();
             gates.iter().for_each(|gate| gate.await_arrivals(1));
             let first = round % 2;
             let asleep = Asleep::default();

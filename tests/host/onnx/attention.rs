@@ -5,7 +5,10 @@ use windlass::dnn::{Attention, Corner, DnnElement};
 use windlass::expressions::{Binary, Compare, Function, Unary};
 use windlass::moves::Pad;
 use windlass::tensor_ops::TensorElement;
-use windlass::{AnyTensor, AnyTensorRef, DType, Error, Tensor, TensorRef, bf16, f16};
+use windlass::{
+    DType, Error, Tensor, TensorRef, bf16, f16,
+    tensor::{AnyTensor, AnyTensorRef},
+};
 
 pub(super) fn attention(n: &Node<'_>) -> Made {
     match n.input(0).dtype() {
@@ -80,7 +83,7 @@ fn whole_mask<T: DnnElement>(
     mask: Option<&Tensor<T>>,
     sight: &Sight,
 ) -> windlass::Result<Tensor<T>> {
-    let zeros = n.device.zeros_tensor::<T>([1])?;
+    let zeros = n.device.zeros::<T>([1])?;
     let mask: TensorRef<'_, T> = mask.unwrap_or(&zeros).view().broadcast(scores)?;
     let lengths = sight.lengths.clone().unwrap_or_else(|| vec![sight.keys as i64; scores[0]]);
     let lengths = n.device.tensor([scores[0], 1, 1, 1], lengths)?;
@@ -246,7 +249,7 @@ pub(super) fn linear(n: &Node<'_>) -> Made {
     let beta = if corrected { Some(split(5, n.input(5).shape()[2])?) } else { None };
     let mut state: Tensor<f32> = match n.given(3) {
         Some(past) => n.formula(&[past.view()], |x| x[0].cast(DType::F32))?.remove(0).downcast().unwrap(),
-        None => d.zeros_tensor([batch, of_k, width, of_v])?,
+        None => d.zeros([batch, of_k, width, of_v])?,
     };
     let kept = n.given(3).map_or(dtype, AnyTensor::dtype);
     let scale = match n.float("scale", 0.0) {

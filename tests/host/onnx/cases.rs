@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use std::collections::HashMap;
-use windlass::{AnyTensor, DType, Device};
+use windlass::{DType, Device, tensor::AnyTensor};
 
 /// A tensor: element type, extents, place of its bytes.
 #[derive(Debug, Deserialize)]

@@ -2,7 +2,7 @@
 
 use super::cases::Case;
 use windlass::expressions::Overflow;
-use windlass::{AnyTensor, DType, Device};
+use windlass::{DType, Device, tensor::AnyTensor};
 
 /// ONNX's own tests allow 1e-3 and 1e-7. Its expected values were computed by NumPy in the type of the case.
 const RELATIVE: f64 = 1e-5;

@@ -4,7 +4,7 @@ use super::node::{Made, Node};
 use windlass::dnn::{Convolution, DnnElement, Fused};
 use windlass::expressions::{Function, Unary};
 use windlass::moves::Pad;
-use windlass::{AnyTensor, DType, Element, Tensor, TensorRef, f16};
+use windlass::{DType, Element, Tensor, TensorRef, f16, tensor::AnyTensor};
 
 fn list(n: &Node<'_>, name: &str, rank: usize, default: i64) -> Vec<usize> {
     n.list(name).map_or(vec![default; rank], <[i64]>::to_vec).into_iter().map(|x| x as usize).collect()

@@ -3,7 +3,10 @@
 use super::node::{Made, Node};
 use windlass::expressions::{Compare, Unary};
 use windlass::tensor_ops::{Contract, TensorElement};
-use windlass::{AnyTensor, AnyTensorRef, Complex, DType, TensorRef, bf16};
+use windlass::{
+    Complex, DType, TensorRef, bf16,
+    tensor::{AnyTensor, AnyTensorRef},
+};
 
 fn single<'a>(x: &AnyTensorRef<'a>) -> TensorRef<'a, f32> {
     x.downcast().unwrap_or_else(|| panic!("{x:?}"))
@@ -35,7 +38,7 @@ pub(super) fn gemm(n: &Node<'_>) -> Made {
     let extents = [a.shape()[0], b.shape()[1]];
     let c = match n.given(2) {
         Some(c) => n.device.contiguous(single(&c.view()).broadcast(extents)?)?.into_output(),
-        None => n.device.zeros_tensor(extents)?,
+        None => n.device.zeros(extents)?,
     };
     let spec = Contract::new("ij,jk->ik")?.alpha(n.float("alpha", 1.0) as f32).beta(n.float("beta", 1.0) as f32);
     Ok(vec![n.device.tensor_ops().contract(&spec, &a, &b, c)?.into_output().into()])

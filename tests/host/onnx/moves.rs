@@ -4,7 +4,7 @@ use super::node::{Made, Node};
 use super::value::Value;
 use windlass::moves::Pad;
 use windlass::tensor::Layout;
-use windlass::{AnyTensor, DType, Element, TensorRef};
+use windlass::{DType, Element, TensorRef, tensor::AnyTensor};
 
 pub(super) fn concat(n: &Node<'_>) -> Made {
     let parts = (0..n.case.inputs.len()).map(|k| n.typed::<f32>(k));

@@ -7,7 +7,7 @@ use windlass::dnn::{
 };
 use windlass::expressions::{Symbol, position};
 use windlass::reductions::Keep;
-use windlass::{AnyTensor, DType, Element, Tensor};
+use windlass::{DType, Element, Tensor, tensor::AnyTensor};
 
 fn list(n: &Node<'_>, name: &str, rank: usize, default: i64) -> Vec<usize> {
     n.list(name).map_or(vec![default; rank], <[i64]>::to_vec).into_iter().map(|x| x as usize).collect()

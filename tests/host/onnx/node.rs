@@ -3,7 +3,10 @@
 use super::cases::{Attribute, Case};
 use super::value::{Formula, Value};
 use windlass::tensor::Layout;
-use windlass::{AnyTensor, AnyTensorRef, DType, Device, Element, Result, TensorRef};
+use windlass::{
+    DType, Device, Element, Result, TensorRef,
+    tensor::{AnyTensor, AnyTensorRef},
+};
 
 pub(super) struct Node<'a> {
     pub(super) device: &'a Device,

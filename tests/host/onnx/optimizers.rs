@@ -2,8 +2,8 @@
 
 use super::node::{Made, Node};
 use super::value::Value;
-use windlass::AnyTensorRef;
 use windlass::expressions::Unary;
+use windlass::tensor::AnyTensorRef;
 
 /// A formula for each tensor, with its gradient and its states; the outputs are all new tensors, then all new states.
 fn each(n: &Node<'_>, states: usize, f: impl for<'f> Fn(&[Value<'f>]) -> Vec<Value<'f>>) -> Made {

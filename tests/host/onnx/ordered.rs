@@ -2,7 +2,7 @@
 
 use super::node::{Made, Node};
 use windlass::arrays::{By, Combine, Ordered, Unique};
-use windlass::{AnyTensor, Bool, DType, Device, Element, Result, Tensor, TensorRef, bf16};
+use windlass::{Bool, DType, Device, Element, Result, Tensor, TensorRef, bf16, tensor::AnyTensor};
 
 /// Calls a function of the element type of an operand.
 macro_rules! by_type {
@@ -97,7 +97,7 @@ fn slices<T: Ordered>(device: &Device, x: &TensorRef<'_, T>, axis: isize) -> Res
     let front: Vec<isize> = std::iter::once(axis).chain((0..x.rank() as isize).filter(|a| *a != axis)).collect();
     let turned = device.contiguous(x.permute(front)?)?.into_output();
     let rows = turned.reshape([count, x.len() / count])?;
-    let mut numbers: Tensor<i64> = device.zeros_tensor([count])?;
+    let mut numbers: Tensor<i64> = device.zeros([count])?;
     for column in 0..x.len() / count {
         let own = device.unique_all(rows.index(1, column as isize)?)?.await_result()?.inverse;
         let pairs = device.map((&numbers, &own), |(before, own)| before * count as i64 + own)?.into_output();

@@ -2,7 +2,7 @@
 
 use super::node::{Made, Node};
 use windlass::expressions::{Compare, Overflow, Unary};
-use windlass::{AnyTensor, DType};
+use windlass::{DType, tensor::AnyTensor};
 
 /// A cast saturates, unless it must not: types of 8 bits then have NaN or infinity for what is too large.
 pub(super) fn cast(n: &Node<'_>, to: DType) -> Made {

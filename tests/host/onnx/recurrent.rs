@@ -2,7 +2,7 @@
 
 use super::node::{Made, Node};
 use windlass::dnn::{Recurrent, RecurrentBias, RecurrentCell, RecurrentGate, RecurrentParameter, Sequences};
-use windlass::{AnyTensor, Tensor, TensorRef};
+use windlass::{Tensor, TensorRef, tensor::AnyTensor};
 
 fn numbers(n: &Node<'_>, k: usize) -> Option<Vec<f32>> {
     n.given(k).map(|x| bytemuck::pod_collect_to_vec(&n.device.bytes_any(x).unwrap()))

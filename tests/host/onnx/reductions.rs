@@ -6,7 +6,7 @@ use windlass::moves::Pad;
 use windlass::reductions::{
     AllTrue, AnyTrue, ArgMax, ArgMin, Axes, Keep, LogSumExp, Max, Mean, Min, Norm1, Norm2, Prod, Reduction, Sum,
 };
-use windlass::{AnyTensor, Bool, DType, Element, TensorRef};
+use windlass::{Bool, DType, Element, TensorRef, tensor::AnyTensor};
 
 /// The axes of operand 1. If there are none, these are all axes, unless the node says that there are none.
 fn axes(n: &Node<'_>, rank: usize) -> Vec<i32> {

@@ -4,7 +4,7 @@ use super::node::{Made, Node};
 use windlass::expressions::Overflow;
 use windlass::reductions::scans::{Along, Cumulative};
 use windlass::reductions::{Prod, Sum};
-use windlass::{AnyTensor, DType, Element};
+use windlass::{DType, Element, tensor::AnyTensor};
 
 pub(super) fn cumsum(n: &Node<'_>) -> Made {
     match n.input(0).dtype() {

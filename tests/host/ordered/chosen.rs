@@ -89,7 +89,7 @@ fn numbers_are_counted() {
             let counts = device.bincount(&device.tensor([n], x).unwrap(), bins).unwrap().await_result().unwrap();
             assert_eq!(read(&device, &counts), wanted);
         });
-        let none = device.zeros_tensor::<i32>([0]).unwrap();
+        let none = device.zeros::<i32>([0]).unwrap();
         for bins in [0, 1, 4] {
             assert_eq!(read(&device, &device.bincount(&none, bins).unwrap().await_result().unwrap()), vec![0; bins]);
         }

@@ -88,9 +88,9 @@ fn a_nan_makes_a_quantile_nan_and_equal_infinities_stay() {
         let what = |error: windlass::Error| refused(&error).0;
         assert_eq!(what(device.quantile(&x, &[1.5], 0, Method::Linear).unwrap_err()), "q");
         assert_eq!(what(device.quantile(&x, &[], 0, Method::Linear).unwrap_err()), "q");
-        assert_eq!(what(device.median(&device.zeros_tensor::<f64>([0, 2]).unwrap(), 0).unwrap_err()), "x");
+        assert_eq!(what(device.median(&device.zeros::<f64>([0, 2]).unwrap(), 0).unwrap_err()), "x");
         assert_eq!(what(device.histogram(&x, 0, None).unwrap_err()), "bins");
         assert_eq!(what(device.histogram(&x, 2, Some([1.0, 0.0])).unwrap_err()), "range");
-        assert_eq!(what(device.histogram_between(&x, &device.zeros_tensor::<f32>([1]).unwrap()).unwrap_err()), "edges");
+        assert_eq!(what(device.histogram_between(&x, &device.zeros::<f32>([1]).unwrap()).unwrap_err()), "edges");
     }
 }

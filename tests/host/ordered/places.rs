@@ -37,7 +37,7 @@ fn searches_count_what_is_smaller() {
                 }
             }
         });
-        let x = device.zeros_tensor::<i32>([2, 2]).unwrap();
+        let x = device.zeros::<i32>([2, 2]).unwrap();
         let error = device.searchsorted(&x, &x, SearchSide::Left).unwrap_err();
         assert_eq!(refused(&error), ("sorted".to_owned(), "2 axes, but it is a vector".to_owned()));
     }
@@ -145,7 +145,7 @@ fn elements_for_one_place_are_taken_in_their_order() {
 #[test]
 fn many_places_at_once() {
     for device in devices() {
-        let x = device.zeros_tensor::<i32>([3, 4, 2]).unwrap();
+        let x = device.zeros::<i32>([3, 4, 2]).unwrap();
         let indices = device.tensor([3, 2], [0i32, 1, -1, 3, 0, 1]).unwrap();
         let updates = device.tensor([3, 2], [1, 2, 3, 4, 5, 6]).unwrap();
         let x = device.put_nd(x, &indices, &updates, Combine::Add).unwrap().await_result().unwrap();
@@ -167,11 +167,11 @@ fn what_is_wrong_is_told_and_the_tensor_comes_back() {
         assert_eq!(read(&device, &error.back.unwrap()), [1.0, 2.0, 3.0, 4.0]);
         let error = device.put(x(), &fits, &updates, 1, Combine::Add).unwrap_err();
         assert_eq!(refused(&error.error).0, "axis");
-        let truth = device.zeros_tensor::<Bool>([2]).unwrap();
-        let error = device.put(truth, &fits, &device.zeros_tensor::<Bool>([2]).unwrap(), 0, Combine::Max).unwrap_err();
+        let truth = device.zeros::<Bool>([2]).unwrap();
+        let error = device.put(truth, &fits, &device.zeros::<Bool>([2]).unwrap(), 0, Combine::Max).unwrap_err();
         assert_eq!(refused(&error.error).0, "combine");
-        let none = device.zeros_tensor::<i64>([0]).unwrap();
-        let put = device.put(x(), &none, &device.zeros_tensor::<f32>([0]).unwrap(), 0, Combine::Replace).unwrap();
+        let none = device.zeros::<i64>([0]).unwrap();
+        let put = device.put(x(), &none, &device.zeros::<f32>([0]).unwrap(), 0, Combine::Replace).unwrap();
         assert_eq!(read(&device, &put.await_result().unwrap()), [1.0, 2.0, 3.0, 4.0]);
     }
 }

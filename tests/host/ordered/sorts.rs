@@ -127,7 +127,7 @@ fn truth_values_are_two() {
 #[test]
 fn bad_calls_name_the_argument() {
     for device in devices() {
-        let x = device.zeros_tensor::<f32>([2, 3]).unwrap();
+        let x = device.zeros::<f32>([2, 3]).unwrap();
         let what = |error: windlass::Error| refused(&error).1;
         assert_eq!(what(device.sort(&x, 2).unwrap_err()), "axis 2, but there are 2 axes");
         assert_eq!(what(device.argsort(&x, By::axis(-3)).unwrap_err()), "axis -3, but there are 2 axes");
@@ -135,7 +135,7 @@ fn bad_calls_name_the_argument() {
         let one = device.tensor([1, 1], [1u8]).unwrap();
         let wide = one.broadcast([1usize << 33, 1]).unwrap();
         assert!(what(device.sort(&wide, 0).unwrap_err()).contains("at most 4294967295 are sorted"));
-        let none = device.zeros_tensor::<i64>([0, 3]).unwrap();
+        let none = device.zeros::<i64>([0, 3]).unwrap();
         for axis in [0, 1] {
             assert_eq!(device.sort(&none, axis).unwrap().await_result().unwrap().shape(), [0, 3]);
         }

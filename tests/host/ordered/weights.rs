@@ -129,13 +129,13 @@ fn a_partition_is_a_sort_of_places_that_are_there() {
 #[test]
 fn weights_that_do_not_fit_are_refused() {
     for device in devices() {
-        let (x, edges) = (device.zeros_tensor::<f32>([4]).unwrap(), device.tensor([2], [0.0f32, 1.0]).unwrap());
-        let short = device.zeros_tensor::<f32>([3]).unwrap();
+        let (x, edges) = (device.zeros::<f32>([4]).unwrap(), device.tensor([2], [0.0f32, 1.0]).unwrap());
+        let short = device.zeros::<f32>([3]).unwrap();
         let name = |error: windlass::Error| refused(&error).0;
         assert_eq!(name(device.histogram_weighted_between(&x, &edges, &short).unwrap_err()), "weights");
         assert_eq!(name(device.histogram_weighted_between(&x, short.slice(0..1).unwrap(), &x).unwrap_err()), "edges");
         assert_eq!(name(device.histogram_weighted(&x, 0, None, &x).unwrap_err()), "bins");
-        let truth = device.zeros_tensor::<windlass::Bool>([4]).unwrap();
+        let truth = device.zeros::<windlass::Bool>([4]).unwrap();
         assert_eq!(name(device.histogram_weighted_between(&x, &edges, &truth).unwrap_err()), "combine");
     }
 }

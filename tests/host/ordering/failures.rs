@@ -2,7 +2,7 @@
 //!
 //! The failing operations are ordered from the host engine's fault plan.
 
-use crate::common::{Gate, down, host, inline, up};
+use crate::common::{Gate, columns, down, host, inline, into_columns, up};
 use windlass::{Device, DeviceBuffer, Error, FaultPlan, Gemm};
 
 /// Host devices whose operation `n` fails.
@@ -44,7 +44,7 @@ fn what_follows_from_a_failure_tells_the_first_one() {
         let y = device.copy(&x, up(&device, [5.0; 4])).unwrap().into_output();
         let z = device.blas().axpy(1.0, &y, up(&device, [5.0; 4])).unwrap().into_buffer();
         let error = device.blas().nrm2(&z).unwrap().await_result().unwrap_err();
-        assert_eq!(error.site().and_then(windlass::Site::op), Some("nrm2"));
+        assert_eq!(error.site().and_then(windlass::error::Site::op), Some("nrm2"));
         let first = error.first_failure().expect("the first failure");
         assert!(matches!(first, Error::LibraryError { message, .. } if message.contains("fault plan")), "{first}");
         let site = first.site().unwrap();
@@ -119,14 +119,15 @@ fn overwriting_all_of_a_buffer_heals_it() {
     for device in failing_at(1) {
         let x = failed(&device);
         let a = up(&device, [1.0f64; 4]);
-        let x = device.blas().gemm(Gemm::new(2, 2, 2), &a, &a, x).unwrap().into_output();
+        let (a, x) = (columns(&a, 2, 2), into_columns(x, 2, 2));
+        let x = device.blas().gemm(Gemm::new(), &a, &a, x).unwrap().into_output();
         assert_eq!(down(&device, &x), [2.0; 4]);
     }
     for device in failing_at(1) {
         let x = failed(&device);
         let a = up(&device, [1.0f64; 4]);
-        let spec = Gemm::new(2, 2, 2).beta(1.0);
-        assert_upstream(device.blas().gemm(spec, &a, &a, x).unwrap().await_result());
+        let (a, x) = (columns(&a, 2, 2), into_columns(x, 2, 2));
+        assert_upstream(device.blas().gemm(Gemm::new().beta(1.0), &a, &a, x).unwrap().await_result());
     }
 }
 
@@ -134,7 +135,7 @@ fn overwriting_all_of_a_buffer_heals_it() {
 fn overwriting_a_part_does_not_heal_the_rest() {
     for device in failing_at(1) {
         let x = failed(&device).narrow(0..2).unwrap();
-        let x = device.fill(x, 7.0).unwrap().into_output().widen();
+        let x = device.fill(x, 7.0).unwrap().into_buffer().widen();
         assert_upstream(device.download(&x).unwrap().await_result());
     }
 }
@@ -147,7 +148,7 @@ fn parts_of_a_failed_buffer_have_failed_and_heal_one_by_one() {
         assert_eq!(down(&device, &left), [7.0; 2]);
         assert_upstream(device.download(&right).unwrap().await_result());
         let right = device.fill(right, 8.0).unwrap().into_output();
-        assert_eq!(down(&device, &left.join(right).unwrap()), [7.0, 7.0, 8.0, 8.0]);
+        assert_eq!(down(&device, &left.into_buffer().join(right.into_buffer()).unwrap()), [7.0, 7.0, 8.0, 8.0]);
     }
 }
 
@@ -155,7 +156,7 @@ fn parts_of_a_failed_buffer_have_failed_and_heal_one_by_one() {
 fn joined(device: &Device, left_fails: bool) -> DeviceBuffer<f64> {
     let (mut left, mut right) = up(device, [1.0f64; 4]).split_at(2).unwrap();
     let part = if left_fails { &mut left } else { &mut right };
-    let taken = std::mem::replace(part, device.uninit(0).unwrap());
+    let taken = std::mem::replace(part, device.uninit(0).unwrap().into_buffer());
     *part = device.blas().scal(-1.0, taken).unwrap().into_buffer();
     device.synchronize(std::time::Duration::from_secs(60)).unwrap();
     left.join(right).unwrap()

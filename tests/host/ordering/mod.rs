@@ -59,7 +59,7 @@ fn work_on_an_unrelated_buffer_is_done_while_other_work_is_held() {
 
 /// `2 x + y` into a buffer that slow work is still busy with: it begins late, with `x` and `y` as they are now.
 fn late_reader(device: &Device, x: &GpuRef<f64>, y: &GpuRef<f64>) -> DeviceBuffer<f64> {
-    let own = busy(device, device.zeros(x.len()).unwrap(), 1);
+    let own = busy(device, device.zeros(x.len()).unwrap().into_buffer(), 1);
     let own = device.blas().axpy(2.0, x, own).unwrap().into_buffer();
     device.blas().axpy(1.0, y, own).unwrap().into_buffer()
 }
@@ -90,7 +90,7 @@ fn a_writer_waits_for_every_reader_on_every_queue() {
                 let mut x = up(&device, vec![3.0f64; 64]);
                 let shared = x.share();
                 let readers: Vec<_> = (0..12).map(|_| late_reader(&device, &shared, &shared)).collect();
-                x = device.fill(shared.try_unique().unwrap(), -1.0).unwrap().into_output();
+                x = device.fill(shared.try_unique().unwrap(), -1.0).unwrap().into_buffer();
                 for reader in readers {
                     assert_eq!(down(&device, &reader), [9.0; 64]);
                 }
@@ -106,7 +106,7 @@ fn a_reader_dropped_in_flight_still_holds_the_writer_off() {
         within(60, move || {
             for _ in 0..20 {
                 let x = up(&device, vec![3.0f64; 64]);
-                let own = busy(&device, device.zeros(64).unwrap(), 1);
+                let own = busy(&device, device.zeros(64).unwrap().into_buffer(), 1);
                 let ((target,), verdict) = device.copy(&x, own).unwrap().into_parts();
                 drop(verdict);
                 common::forget(device.download(&x).unwrap());
@@ -173,14 +173,14 @@ fn parts_start_from_what_was_in_flight_on_the_whole() {
             for _ in 0..20 {
                 let whole = busy(&device, up(&device, vec![1.0f64; 16]), 1);
                 let whole = device.blas().scal(5.0, whole).unwrap().into_buffer();
-                let own = busy(&device, device.zeros(16).unwrap(), 2);
+                let own = busy(&device, device.zeros(16).unwrap().into_buffer(), 2);
                 let reader = device.copy(&whole, own).unwrap().into_output();
                 let (left, right) = whole.split_at(8).unwrap();
                 let left = device.fill(left, 0.0).unwrap().into_output();
                 assert_eq!(down(&device, &right), [5.0; 8]);
                 let right = device.fill(right, 1.0).unwrap().into_output();
                 assert_eq!(down(&device, &reader), [5.0; 16], "the parts waited for the reader of the whole");
-                assert_eq!(down(&device, &left.join(right).unwrap())[7..9], [0.0, 1.0]);
+                assert_eq!(down(&device, &left.into_buffer().join(right.into_buffer()).unwrap())[7..9], [0.0, 1.0]);
             }
         });
     }
@@ -189,10 +189,10 @@ fn parts_start_from_what_was_in_flight_on_the_whole() {
 #[test]
 fn one_buffer_may_be_read_twice_by_one_operation() {
     for device in devices() {
-        let a = up(&device, [1.0f64, 2.0, 3.0, 4.0]);
-        let c = device.blas().gemm(Gemm::new(2, 2, 2), &a, &a, device.uninit(4).unwrap()).unwrap();
+        let a = device.tensor([2, 2], [1.0f64, 2.0, 3.0, 4.0]).unwrap();
+        let c = device.blas().gemm(Gemm::new(), &a, &a, device.uninit([2, 2]).unwrap()).unwrap();
         let c = c.into_output();
-        let a = device.fill(a, 0.0).unwrap().into_output();
+        let a = device.fill(a.into_buffer(), 0.0).unwrap().into_output();
         assert_eq!((down(&device, &c), down(&device, &a)), (vec![7., 10., 15., 22.], vec![0.; 4]));
     }
 }
@@ -202,7 +202,7 @@ fn threads_that_share_a_buffer_see_the_writes_made_before_it_was_shared() {
     for device in devices() {
         within(60, move || {
             for round in 0..50u32 {
-                let x = busy(&device, device.zeros::<f64>(32).unwrap(), 1);
+                let x = busy(&device, device.zeros::<f64>(32).unwrap().into_buffer(), 1);
                 let x = device.fill(x, f64::from(round)).unwrap().into_output().share();
                 std::thread::scope(|scope| {
                     for _ in 0..4 {

@@ -2,7 +2,7 @@
 //!
 //! All values are integers in f64, small enough for every sum to be exact, so both must agree bit for bit.
 
-use crate::common::{Rng, assert_same_bits, buffer, devices, seeds, up, within};
+use crate::common::{Rng, assert_same_bits, buffer, columns, devices, into_columns, seeds, up, within};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use windlass::{Device, DeviceBuffer, Gemm, GpuRef};
 
@@ -98,7 +98,7 @@ impl Program<'_> {
         let pending = match choice {
             0 => {
                 model.fill(scalar);
-                device.fill(c, scalar)
+                crate::common::buffer(device.fill(c, scalar))
             }
             1 => {
                 model.clone_from(&fresh);
@@ -106,7 +106,7 @@ impl Program<'_> {
             }
             2 => {
                 model.clone_from(x_model);
-                device.copy(x, c)
+                crate::common::buffer(device.copy(x, c))
             }
             3 => {
                 model.iter_mut().zip(x_model).for_each(|(c, x)| *c += scalar * x);
@@ -114,11 +114,13 @@ impl Program<'_> {
             }
             4 if small => {
                 multiply(x_model, y_model, scalar, &mut model);
-                blas.gemm(Gemm::new(EDGE, EDGE, EDGE).beta(scalar), x, y, c)
+                let (x, y, c) = (columns(x, EDGE, EDGE), columns(y, EDGE, EDGE), into_columns(c, EDGE, EDGE));
+                buffer(blas.gemm(Gemm::new().beta(scalar), x, y, c))
             }
             5 if small => {
                 multiply(x_model, y_model, 0.0, &mut model);
-                blas.gemm(Gemm::new(EDGE, EDGE, EDGE), x, y, c)
+                let (x, y, c) = (columns(x, EDGE, EDGE), columns(y, EDGE, EDGE), into_columns(c, EDGE, EDGE));
+                buffer(blas.gemm(Gemm::new(), x, y, c))
             }
             6 => {
                 // Two parts written apart.
@@ -127,12 +129,12 @@ impl Program<'_> {
                 let left = blas.scal(-1.0, left).unwrap().into_buffer();
                 model[..part].iter_mut().for_each(|x| *x = -*x);
                 model[part..].fill(scalar);
-                buffer(blas.scal(1.0, left.join(right).unwrap()))
+                buffer(blas.scal(1.0, left.join(right.into_buffer()).unwrap()))
             }
             7 => {
                 let c = c.narrow(0..part).unwrap();
                 model[..part].copy_from_slice(&x_model[..part]);
-                device.copy(x.slice(0..part).unwrap(), c)
+                crate::common::buffer(device.copy(x.slice(0..part).unwrap(), c))
             }
             8 if small => {
                 let dot: f64 = x_model.iter().zip(y_model).map(|(x, y)| x * y).sum();
@@ -158,7 +160,7 @@ impl Program<'_> {
         let mut mine = self.own[i].take().expect("at rest").share();
         self.lend.send((mine.clone(), self.model[i].clone())).unwrap();
         let (theirs, model) = self.borrow.recv().unwrap();
-        let copy = self.device.duplicate(&theirs).unwrap().into_output();
+        let copy = self.device.duplicate(&theirs).unwrap().into_buffer();
         drop(theirs);
         let at = self.other(i) % self.own.len();
         if at != i {
@@ -188,7 +190,7 @@ impl Program<'_> {
         let (left, right) = buffer.split_at(at).unwrap();
         self.parts.there.send((right, model.split_off(at))).unwrap();
         let (theirs, mut their_model) = self.parts.here.recv().unwrap();
-        let copy = self.device.duplicate(&theirs).unwrap().into_output();
+        let copy = self.device.duplicate(&theirs).unwrap().into_buffer();
         let theirs = self.device.blas().scal(scalar, theirs).unwrap().into_buffer();
         let theirs = self.device.blas().axpy(1.0, &copy, theirs).unwrap().into_buffer();
         their_model.iter_mut().for_each(|x| *x += scalar * *x);
@@ -197,7 +199,7 @@ impl Program<'_> {
         self.parts.home.send((theirs, their_model)).unwrap();
         let (right, right_model) = self.parts.back.recv().unwrap();
         model.extend(right_model);
-        self.own[i] = Some(left.join(right).unwrap());
+        self.own[i] = Some(left.into_buffer().join(right).unwrap());
         self.model[i] = model;
         let read = reader.into_output();
         let read = self.device.download(&read).unwrap().await_result().unwrap();

@@ -1,12 +1,14 @@
 //! A replay gives what the same calls give one by one, bit for bit.
 
 use super::recorders;
-use crate::common::{Rng, assert_same_bits, down, is_host, seeds, up};
+use crate::common::{Rng, assert_same_bits, columns, down, into_columns, is_host, seeds, up};
 use windlass::blas::{Gemm, Gemv, Trmv};
 use windlass::rng::Normal;
 use windlass::sparse::Spmv;
+use windlass::tensor::Layout;
 use windlass::{
-    Complex, Device, DeviceBuffer, Element, FftSpec, GpuRef, Matmul, Op, Result, Slices, SlicesMut, Spans, Uplo,
+    Complex, Device, DeviceBuffer, Element, FftSpec, Matmul, Result, Tensor, TensorRef, Uplo,
+    op::{Op, Slices, SlicesMut, Spans},
 };
 
 /// Runs `body` on the device and on a recorder, the latter's program three times, and compares what it leaves in `y`.
@@ -15,26 +17,26 @@ fn alike<A: Element, Y: Element>(
     what: &str,
     a: Vec<A>,
     y: Vec<Y>,
-    body: impl Fn(&Device, &GpuRef<A>, DeviceBuffer<Y>) -> Result<DeviceBuffer<Y>>,
+    body: impl Fn(&Device, &TensorRef<'_, A>, DeviceBuffer<Y>) -> Result<DeviceBuffer<Y>>,
 ) {
-    let input = up(device, a).share();
+    let input = Tensor::from(up(device, a)).share();
     let eager = down(device, &body(device, &input, up(device, y.clone())).unwrap());
     let (program, ()) = device
         .record(|r| {
             let (a, out) = (r.input::<A>(input.len())?, r.operand::<Y>(y.len())?);
-            body(r, &a, out).map(drop)
+            body(r, &a, out.into_buffer()).map(drop)
         })
         .unwrap();
     for round in 0..3 {
         let pending = program.replay((&input,), (up(device, y.clone()),)).unwrap();
-        let (out,) = pending.await_result().unwrap().buffers;
+        let (out,) = pending.await_result().unwrap().operands;
         assert_same_bits(&down(device, &out), &eager, &format!("{what}, replay {round}, {device:?}"));
     }
     assert_eq!(program.stats().replays, 3);
     #[cfg(target_os = "linux")]
     if let Some(loaded) = super::file::again(&program, device) {
         let pending = loaded.replay((&input,), (up(device, y.clone()),)).unwrap();
-        let (out,) = pending.await_result().unwrap().buffers;
+        let (out,) = pending.await_result().unwrap().operands;
         assert_same_bits(&down(device, &out), &eager, &format!("{what}, loaded, {device:?}"));
     }
 }
@@ -56,14 +58,19 @@ fn vectors_and_matrices() {
                 Ok(y.into_buffer())
             });
             alike(&device, "level 2", a.clone(), y.clone(), |d, a, y| {
-                let t = d.blas().gemv(Gemv::new(n, n).alpha(0.1), a, &y, d.zeros(n)?)?.into_output();
-                let y = d.blas().gemv(Gemv::new(n, n).beta(-0.5), a, &t, y)?.into_output();
-                d.blas().trmv(Trmv::new(n, Uplo::Upper), a, y)?.await_result().map_err(Into::into)
+                let a = columns(a.buffer(), n, n);
+                let t = d.blas().gemv(Gemv::new().alpha(0.1), &a, &y, d.zeros(n)?)?;
+                let y = d.blas().gemv(Gemv::new().beta(-0.5), &a, &t, y)?;
+                Ok(d.blas().trmv(Trmv::new(Uplo::Upper), &a, y)?.await_result()?.into_buffer())
             });
             alike(&device, "level 3", a.clone(), rng.samples::<f64>(n * n), |d, a, y| {
-                let t = d.blas().gemm(Gemm::new(n, n, n), a, &y, d.uninit(n * n)?)?.into_output();
-                let s = d.blas().gemm(Gemm::new(n, n, n), &y, a, d.uninit(n * n)?)?.into_output();
-                Ok(d.blas().gemm(Gemm::new(n, n, n).beta(0.25), &t, &s, y)?.into_output())
+                let (a, y) = (columns(a.buffer(), n, n), into_columns(y, n, n));
+                let t = d.blas().gemm(Gemm::new(), &a, &y, d.uninit([n, n])?)?.into_output();
+                let s = d
+                    .blas()
+                    .gemm(Gemm::new(), &y, &a, into_columns(d.uninit(n * n)?.into_buffer(), n, n))?
+                    .into_output();
+                Ok(d.blas().gemm(Gemm::new().beta(0.25), &t, &s, y)?.into_buffer())
             });
         });
     }
@@ -79,10 +86,10 @@ fn strided_copies_and_fills_of_tensors() {
             alike(&device, "strided", a, y, |d, a, y| {
                 let a = TensorRef::from(a.clone());
                 let turned = d.contiguous(a.reshape([rows, cols])?.transpose())?.into_output();
-                let y = d.fill_part(Tensor::from_buffer(y, [cols, rows])?.part(|all| all.diagonal(1, 0, 1))?, 7)?;
+                let y = d.fill(Tensor::from_buffer(y, [cols, rows])?.part(|all| all.diagonal(1, 0, 1))?, 7)?;
                 let y = y.into_output().part(|all| all.slice((AxisSlice::from(..).step(-2), 5..)))?;
                 let source = turned.slice((AxisSlice::from(..).step(2), 5..))?;
-                Ok(d.assign(y, source)?.into_output().into_buffer())
+                Ok(d.assign(y, source)?.into_buffer())
             });
         });
     }
@@ -95,13 +102,15 @@ fn products_with_epilogues_copies_and_fills() {
             let n = 32;
             let a = rng.samples::<f32>(n * n);
             alike(&device, "matmul", a, vec![0f32; n * n], |d, a, y| {
-                let y = d.fill(y, 2.0)?.into_output();
-                let t = d.blas_lt().matmul(Matmul::new(n, n, n).beta(0.5), a, a, y)?.into_output();
-                let (head, tail) = d.uninit::<f32>(n * n)?.split_at(n)?;
-                let head = d.copy(t.as_in().slice(0..n)?, head)?.into_output();
-                let tail = d.fill(tail, 3.0)?.into_output();
+                let y = d.fill(y, 2.0)?.into_output().with_layout(Layout::columns(n, n))?;
+                let a = a.buffer().view(Layout::columns(n, n))?;
+                let t = d.blas_lt().matmul(Matmul::new().beta(0.5), &a, &a, y)?.into_output();
+                let (head, tail) = d.uninit::<f32>(n * n)?.into_buffer().split_at(n)?;
+                let head = d.copy(t.buffer().as_in().slice(0..n)?, head)?.into_buffer();
+                let tail = d.fill(tail, 3.0)?.into_buffer();
                 let whole = head.join(tail)?;
-                Ok(d.blas_lt().matmul(Matmul::new(n, n, n).beta(1.0), a, &whole, t)?.into_output())
+                let whole = whole.with_layout(Layout::columns(n, n))?;
+                Ok(d.blas_lt().matmul(Matmul::new().beta(1.0), &a, &whole, t)?.into_buffer())
             });
         });
     }
@@ -162,9 +171,9 @@ fn operations_of_the_users_own_in_branches() {
         alike(device, "branches", vec![0.5; n], vec![0.0; n], |d, a, y| {
             let mut all = Vec::new();
             for _ in 0..branches {
-                let mut x = d.dispatch(Square, (a.as_in(),), (d.uninit(n)?,))?.into_output();
+                let mut x = d.dispatch(Square, (a.buffer(),), (d.uninit(n)?.into_buffer(),))?.into_output();
                 for _ in 0..5 {
-                    x = d.dispatch(Square, (x.as_in(),), (d.uninit(n)?,))?.into_output();
+                    x = d.dispatch(Square, (x.as_in(),), (d.uninit(n)?.into_buffer(),))?.into_output();
                     x = d.blas().scal(0.25, x)?.into_buffer();
                 }
                 all.push(x);
@@ -210,7 +219,7 @@ fn what_was_captured_is_read_as_it_is_at_each_replay() {
         for factor in [1.0, 10.0] {
             w = device.blas().scal(factor, w).unwrap().into_buffer();
             let done = program.replay((), (device.uninit::<f64>(2).unwrap(),)).unwrap().await_result().unwrap();
-            assert_eq!(down(&device, &done.buffers.0), [2.0 * factor, 3.0 * factor]);
+            assert_eq!(down(&device, &done.operands.0), [2.0 * factor, 3.0 * factor]);
         }
     }
 }

@@ -16,7 +16,7 @@ fn adds(device: &Device, x: &DeviceBuffer<f64>) -> Program {
 }
 
 fn replayed(device: &Device, program: &Program, len: usize) -> Vec<f64> {
-    let (y,) = program.replay((), (up(device, vec![0.0; len]),)).unwrap().into_buffers().unwrap();
+    let (y,) = program.replay((), (up(device, vec![0.0; len]),)).unwrap().into_operands().unwrap();
     down(device, &y)
 }
 
@@ -28,7 +28,7 @@ fn a_replay_that_would_write_what_its_program_reads_is_refused_with_the_buffers_
         let rejected = program.replay((), (x,)).unwrap_err();
         let (argument, reason) = refused(&rejected.error);
         assert!(argument == "operand 0" && reason.contains("captured 0"), "{}", rejected.error);
-        let (x,) = rejected.back.unwrap().downcast::<DeviceBuffer<f64>>().unwrap();
+        let x = rejected.back.unwrap().0.into_buffer();
         assert_eq!(down(&device, &x), [1.0, 2.0, 3.0, 4.0]);
         assert_eq!(replayed(&device, &program, 4), [1.0, 2.0, 3.0, 4.0]);
     }
@@ -49,14 +49,15 @@ fn a_part_of_what_is_read_is_refused_by_bind_and_by_two_independent_steps_as_wel
         let y = || up(&device, vec![0.0; 4]);
         let rejected = program.replay((), (y(), x.narrow(3..7).unwrap())).unwrap_err();
         assert_eq!(refused(&rejected.error).0, "operand 1");
-        let (_, z) = rejected.back.unwrap().downcast::<Pair>().unwrap();
+        let (_, z) = rejected.back.unwrap();
         // Beside what is read.
-        let (_, z) = program.replay((), (y(), z.widen().narrow(4..8).unwrap())).unwrap().into_buffers().unwrap();
-        program.bind(0, &z).unwrap();
+        let (_, z) =
+            program.replay((), (y(), z.into_buffer().widen().narrow(4..8).unwrap())).unwrap().into_operands().unwrap();
+        program.bind(0, z.buffer()).unwrap();
         let rejected = program.replay((), (z, y())).unwrap_err();
         assert_eq!(refused(&rejected.error).0, "operand 0");
-        let (z, _) = rejected.back.unwrap().downcast::<Pair>().unwrap();
-        assert_eq!(down(&device, &z.widen()), [1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0]);
+        let (z, _) = rejected.back.unwrap();
+        assert_eq!(down(&device, &z.into_buffer().widen()), [1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0]);
     }
 }
 
@@ -80,7 +81,7 @@ fn what_is_written_through_parts_and_through_the_joined_whole_is_read_in_its_tur
         let (left, right) = x.split_at(1).unwrap();
         let left = device.fill(left, 20.0).unwrap().into_output();
         assert_eq!(replayed(&device, &program, 2), [20.0, 2.0]);
-        let x = left.join(right).unwrap();
+        let x = left.into_buffer().join(right).unwrap();
         let x = device.fill(x, 200.0).unwrap().into_output();
         assert_eq!(replayed(&device, &program, 2), [200.0, 200.0]);
         drop(x);
@@ -97,7 +98,7 @@ fn a_replay_waits_for_a_writer_of_a_part_and_a_writer_for_the_replay() {
         .record(|r| {
             let y = r.operand::<f64>(3)?;
             // It holds the replay up after the replay has begun.
-            let y = late.hold(r, y).into_output();
+            let y = late.hold(r, y.into_buffer()).into_output();
             r.blas().axpy(1.0, &x, y)?.into_buffer();
             Ok(())
         })
@@ -112,7 +113,7 @@ fn a_replay_waits_for_a_writer_of_a_part_and_a_writer_for_the_replay() {
     late.await_arrivals(1);
     assert!(!right.is_ready(), "written while a replay reads it");
     late.open();
-    let (y,) = replay.await_result().unwrap().buffers;
+    let (y,) = replay.await_result().unwrap().operands;
     assert_eq!(down(&device, &y), [10.0, 2.0, 3.0]);
     let x = left.join(right.into_output()).unwrap();
     assert_eq!(down(&device, &x), [10.0, 0.0, 0.0]);
@@ -177,7 +178,7 @@ fn the_verdict_of_a_step_comes_with_each_replay() {
         };
         let good = replay([2, -3]);
         good.get(&verdict).unwrap();
-        assert_eq!(down(&device, &good.buffers.0), [13.0, 11.0]);
+        assert_eq!(down(&device, &good.operands.0), [13.0, 11.0]);
         let told = replay([0, 7]).get(&verdict).unwrap_err();
         assert!(told.to_string().contains("number 1 of them is out of range"), "{told}");
     }

@@ -1,7 +1,7 @@
 //! Other scalars, other buffers, and the step that fails.
 
 use super::recorders;
-use crate::common::{down, host, refused, up};
+use crate::common::{columns, down, host, refused, up};
 use windlass::blas::Gemv;
 use windlass::{Device, DeviceBuffer, Error, Program};
 
@@ -16,7 +16,7 @@ fn twice(device: &Device) -> (Program, DeviceBuffer<f64>) {
 }
 
 fn replay(device: &Device, program: &Program) -> Vec<f64> {
-    let (x,) = program.replay((), (up(device, vec![1.0, -1.0]),)).unwrap().into_buffers().unwrap();
+    let (x,) = program.replay((), (up(device, vec![1.0, -1.0]),)).unwrap().into_operands().unwrap();
     down(device, &x)
 }
 
@@ -32,7 +32,7 @@ fn a_step_gets_another_scalar_and_replays_before_that_have_the_old_one() {
                 assert_eq!(replay(&device, &program), [3.0 * factor, -3.0 * factor]);
             }
         }
-        assert_eq!(down(&device, &before.await_result().unwrap().buffers.0), [6.0, 6.0]);
+        assert_eq!(down(&device, &before.await_result().unwrap().operands.0), [6.0, 6.0]);
     }
 }
 
@@ -53,14 +53,14 @@ fn what_is_no_other_scalar_is_refused_and_the_program_is_as_it_was() {
                     refusals.push(refused(&error));
                 };
             attempt(2, &|r, x| r.blas().scal(1.0, x).unwrap().into_buffer());
-            attempt(0, &|r, x| r.fill(x, 1.0).unwrap().into_output());
+            attempt(0, &|r, x| r.fill(x, 1.0).unwrap().into_buffer());
             attempt(0, &|r, x| r.blas().scal(1.0, x.narrow(0..1).unwrap()).unwrap().into_buffer());
             attempt(0, &|r, x| {
                 let x = r.blas().scal(1.0, x).unwrap().into_buffer();
                 r.blas().scal(1.0, x).unwrap().into_buffer()
             });
             attempt(0, &|_, x| x);
-            attempt(0, &|r, x| r.copy(&other, x).unwrap().into_output());
+            attempt(0, &|r, x| r.copy(&other, x).unwrap().into_buffer());
             (kept.take(), refusals)
         };
         let named: Vec<&str> = why.iter().map(|(argument, _)| argument.as_str()).collect();
@@ -83,7 +83,7 @@ fn another_buffer_is_bound_in_the_place_of_one_that_was_captured() {
             device.record(|r| r.copy(&one, r.output::<f64>(2)?).map(drop).map_err(Into::into)).unwrap();
         let run = |program: &Program| {
             let y = device.uninit::<f64>(2).unwrap();
-            let (y,) = program.replay((), (y,)).unwrap().into_buffers().unwrap();
+            let (y,) = program.replay((), (y,)).unwrap().into_operands().unwrap();
             down(&device, &y)
         };
         assert_eq!(run(&program), [1.0, 2.0]);
@@ -115,7 +115,7 @@ fn captured_windows_have_the_same_numbers_everywhere() {
         assert!(!dot.contains("captured 2"), "{dot}");
         let run = |program: &Program| {
             let (x, y, z) = (device.uninit::<f64>(3).unwrap(), device.uninit(2).unwrap(), device.uninit(3).unwrap());
-            let (x, y, z) = program.replay((), (x, y, z)).unwrap().into_buffers().unwrap();
+            let (x, y, z) = program.replay((), (x, y, z)).unwrap().into_operands().unwrap();
             [down(&device, &x), down(&device, &y), down(&device, &z)].concat()
         };
         assert_eq!(run(&program), [2.0, 3.0, 4.0, 1.0, 2.0, 2.0, 3.0, 4.0]);
@@ -138,18 +138,18 @@ impl<R, const KEY: u8> Scaled<R, KEY> {
 }
 
 macro_rules! scaled { ($($number:ty: $finish:expr;)*) => { $(
-    impl<const KEY: u8> windlass::Op for Scaled<$number, KEY> {
+    impl<const KEY: u8> windlass::op::Op for Scaled<$number, KEY> {
         const NAME: &'static str = "scaled";
         type Reads = (f64,);
         type Output = $number;
         type Raw = $number;
-        fn check(&self, _: &windlass::Spans<(f64,)>, (): &windlass::Spans<()>) -> windlass::Result<()> {
+        fn check(&self, _: &windlass::op::Spans<(f64,)>, (): &windlass::op::Spans<()>) -> windlass::Result<()> {
             Ok(())
         }
         fn host(
             &self,
-            (x,): windlass::Slices<'_, Self>,
-            (): windlass::SlicesMut<'_, Self>,
+            (x,): windlass::op::Slices<'_, Self>,
+            (): windlass::op::SlicesMut<'_, Self>,
         ) -> windlass::Result<$number> {
             Ok(x.iter().sum::<f64>() as $number)
         }
@@ -170,16 +170,16 @@ fn a_result_is_that_of_the_operation_that_the_replay_ran() {
     let (mut program, (x, recorded)) = device
         .record(|r| {
             let x = r.input::<f64>(2)?;
-            let recorded = r.later(r.dispatch(Scaled::<f64, 0>::by(2.0), (x.as_in(),), ())?)?;
+            let recorded = r.later(r.dispatch(Scaled::<f64, 0>::by(2.0), (x.buffer(),), ())?)?;
             Ok((x, recorded))
         })
         .unwrap();
     let given = up(&device, vec![1.0, 2.0]);
     let replay = |program: &Program| program.replay((&given,), ()).unwrap();
-    let done = |pending: windlass::PendingDispatch<windlass::Replayed<()>, _>| pending.await_result().unwrap();
+    let done = |pending: windlass::PendingDispatch<windlass::program::Replayed<()>, _>| pending.await_result().unwrap();
     let before = done(replay(&program));
     let submitted = replay(&program);
-    let changed = program.set(0, |r| r.later(r.dispatch(Scaled::<f64, 0>::by(10.0), (x.as_in(),), ())?)).unwrap();
+    let changed = program.set(0, |r| r.later(r.dispatch(Scaled::<f64, 0>::by(10.0), (x.buffer(),), ())?)).unwrap();
     let after = done(replay(&program));
     for later in [&recorded, &changed] {
         assert_eq!(before.get(later).unwrap(), 6.0);
@@ -187,7 +187,7 @@ fn a_result_is_that_of_the_operation_that_the_replay_ran() {
     }
     let submitted = done(submitted);
     assert_eq!(submitted.get(&recorded).unwrap(), 6.0, "submitted before");
-    let again = program.set(0, |r| r.later(r.dispatch(Scaled::<f64, 0>::by(-1.0), (x.as_in(),), ())?)).unwrap();
+    let again = program.set(0, |r| r.later(r.dispatch(Scaled::<f64, 0>::by(-1.0), (x.buffer(),), ())?)).unwrap();
     for later in [&recorded, &changed, &again] {
         assert_eq!(done(replay(&program)).get(later).unwrap(), -3.0);
         assert_eq!(after.get(later).unwrap(), 30.0);
@@ -203,20 +203,20 @@ fn an_operation_of_another_type_is_refused_whatever_its_name_is() {
     let (mut program, (x, later)) = device
         .record(|r| {
             let x = r.input::<f64>(2)?;
-            let later = r.later(r.dispatch(Scaled::<u64, 0>::by(2.0), (x.as_in(),), ())?)?;
+            let later = r.later(r.dispatch(Scaled::<u64, 0>::by(2.0), (x.buffer(),), ())?)?;
             Ok((x, later))
         })
         .unwrap();
     let mut leaked = None;
     let error = program
         .set(0, |r| {
-            leaked = Some(r.later(r.dispatch(Scaled::<f64, 0>::by(2.0), (x.as_in(),), ())?)?);
+            leaked = Some(r.later(r.dispatch(Scaled::<f64, 0>::by(2.0), (x.buffer(),), ())?)?);
             Ok(())
         })
         .unwrap_err();
     let (argument, reason) = refused(&error);
     assert!(argument == "body" && reason.contains("of another type") && reason.contains("`scaled`"), "{reason}");
-    let same_result = program.set(0, |r| r.dispatch(Scaled::<u64, 1>::by(2.0), (x.as_in(),), ()).map(drop));
+    let same_result = program.set(0, |r| r.dispatch(Scaled::<u64, 1>::by(2.0), (x.buffer(),), ()).map(drop));
     assert_eq!(refused(&same_result.unwrap_err()).0, "body");
     let done = program.replay((&up(&device, vec![1.0, 2.0]),), ()).unwrap().await_result().unwrap();
     assert_eq!(done.get(&later).unwrap(), 6);
@@ -249,7 +249,7 @@ fn step_by_step_it_is_what_a_replay_is() {
         let (mut program, norm) = device
             .record(|r| {
                 let (a, x, y) = (r.input::<f64>(4)?, r.input::<f64>(2)?, r.output::<f64>(2)?);
-                let t = r.blas().gemv(Gemv::new(2, 2), &a, &x, r.uninit(2)?)?.into_output();
+                let t = r.blas().gemv(Gemv::new(), columns(a.buffer(), 2, 2), &x, r.uninit(2)?)?.into_buffer();
                 let norm = r.later(r.blas().nrm2(&t)?)?;
                 r.copy(&t, y)?.into_output();
                 Ok(norm)
@@ -257,9 +257,9 @@ fn step_by_step_it_is_what_a_replay_is() {
             .unwrap();
         let (a, x) = (up(&device, vec![3.0, 0.0, 0.0, 4.0]), up(&device, vec![1.0, 1.0]));
         let done = program.bisect((&a, &x), (device.uninit::<f64>(2).unwrap(),)).unwrap();
-        assert_eq!((done.get(&norm).unwrap(), down(&device, &done.buffers.0)), (5.0, vec![3.0, 4.0]));
-        let done = program.replay((&a, &x), done.buffers).unwrap().await_result().unwrap();
-        assert_eq!((done.get(&norm).unwrap(), down(&device, &done.buffers.0)), (5.0, vec![3.0, 4.0]));
+        assert_eq!((done.get(&norm).unwrap(), down(&device, &done.operands.0)), (5.0, vec![3.0, 4.0]));
+        let done = program.replay((&a, &x), done.operands).unwrap().await_result().unwrap();
+        assert_eq!((done.get(&norm).unwrap(), down(&device, &done.operands.0)), (5.0, vec![3.0, 4.0]));
     }
 }
 

@@ -1,10 +1,13 @@
 //! A program on two devices, step by step.
 
 use super::recorders;
-use crate::common::{Map, down, refused, up};
+use crate::common::{Map, columns, down, refused, up};
 use std::sync::atomic::{AtomicU64, Ordering};
 use windlass::blas::Gemv;
-use windlass::{Device, DeviceBuffer, Error, Op, Result, Slices, SlicesMut, Spans, Wire};
+use windlass::{
+    Device, DeviceBuffer, Error, Result,
+    op::{Op, Slices, SlicesMut, Spans, Wire},
+};
 
 /// Adds a half every second time it runs.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -39,7 +42,7 @@ fn the_same_program_on_two_devices_is_the_same_after_each_step() {
         let (mut program, _) = device
             .record(|r| {
                 let (a, x) = (r.input::<f64>(4)?, r.operand::<f64>(2)?);
-                let t = r.blas().gemv(Gemv::new(2, 2), &a, &captured, r.uninit(2)?)?.into_output();
+                let t = r.blas().gemv(Gemv::new(), columns(a.buffer(), 2, 2), &captured, r.uninit(2)?)?.into_buffer();
                 let x = r.blas().axpy(1.0, &t, x)?.into_buffer();
                 let norm = r.later(r.blas().nrm2(&x)?)?;
                 r.copy(&t, r.output::<f64>(2)?)?.into_output();
@@ -54,7 +57,7 @@ fn the_same_program_on_two_devices_is_the_same_after_each_step() {
         assert!(found.first_beyond(0.0).is_none());
         let x = up(&device, vec![0.0, 0.0]);
         let done = program.replay((&a,), (x, device.uninit::<f64>(2).unwrap())).unwrap().await_result().unwrap();
-        assert_eq!((down(&device, &done.buffers.0), down(&device, &captured)), (vec![2.0, 6.0], vec![1.0, 2.0]));
+        assert_eq!((down(&device, &done.operands.0), down(&device, &captured)), (vec![2.0, 6.0], vec![1.0, 2.0]));
     }
 }
 
@@ -83,7 +86,7 @@ fn a_step_that_cannot_cross_is_told_with_its_reason() {
     let (mut program, ()) = device
         .record(|r| {
             let x = r.operand::<f64>(2)?;
-            r.dispatch(Map::new(|_: &mut [f64]| Ok(())), (), (x,)).map(drop).map_err(Into::into)
+            r.dispatch(Map::new(|_: &mut [f64]| Ok(())), (), (x.into_buffer(),)).map(drop).map_err(Into::into)
         })
         .unwrap();
     let failure = program.compare(&Device::host().unwrap(), (), (up(&device, vec![1.0, 2.0]),)).unwrap_err();

@@ -1,13 +1,13 @@
 //! Programs in files.
 
 use super::recorders;
-use crate::common::{Map, assert_same_bits, down, inline, is_host, refused, up};
+use crate::common::{Map, assert_same_bits, columns, down, inline, into_columns, is_host, refused, up};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use windlass::blas::{Gemm, Gemv};
 use windlass::sparse::Spmv;
-use windlass::{Device, DeviceBuffer, Error, FftSpec, GpuRef, Program, Result};
+use windlass::{Device, DeviceBuffer, Error, FftSpec, Program, Result, Tensor, TensorRef};
 
 /// A file that goes with this.
 pub(super) struct File(PathBuf);
@@ -53,7 +53,7 @@ fn step_of(device: &Device, a: &DeviceBuffer<f64>) -> Program {
     let (program, ()) = device
         .record(|r| {
             let (x, y) = (r.input::<f64>(3)?, r.output::<f64>(3)?);
-            let t = r.labelled("product").blas().gemv(Gemv::new(3, 3), a, &x, r.uninit(3)?)?.into_output();
+            let t = r.labelled("product").blas().gemv(Gemv::new(), columns(a, 3, 3), &x, r.uninit(3)?)?.into_buffer();
             drop(r.labelled("norm").blas().nrm2(&t)?);
             drop(r.blas().iamax(&t)?);
             r.copy(&t, y)?.into_output();
@@ -74,7 +74,7 @@ fn assert_right(device: &Device, loaded: &Program) {
     let norm = loaded.later::<f64>(loaded.step("norm").unwrap()).unwrap();
     let greatest = loaded.later::<Option<usize>>(2).unwrap();
     let done = loaded.replay((&x,), (device.uninit::<f64>(3).unwrap(),)).unwrap().await_result().unwrap();
-    assert_eq!(down(device, &done.buffers.0), [2.0, 3.0, 6.0]);
+    assert_eq!(down(device, &done.operands.0), [2.0, 3.0, 6.0]);
     assert_eq!((done.get(&norm).unwrap(), done.get(&greatest).unwrap()), (7.0, Some(2)));
 }
 
@@ -109,7 +109,7 @@ fn a_loaded_program_is_saved_bound_and_compared_as_any() {
         let found = loaded.compare(&inline().open().unwrap(), (&x,), (y,)).unwrap();
         assert!(found.first_beyond(0.0).is_none(), "{found}");
         let done = loaded.bisect((&x,), (device.uninit::<f64>(3).unwrap(),)).unwrap();
-        assert_eq!(down(&device, &done.buffers.0), [2.0, 6.0, 18.0]);
+        assert_eq!(down(&device, &done.operands.0), [2.0, 6.0, 18.0]);
     }
 }
 
@@ -255,22 +255,25 @@ fn operations_with_plans_and_lists_of_operands_are_loaded() {
         let values: Vec<f64> = (1..=n).map(f64::from).collect();
         let n = n as usize;
         let matrix = device.sparse().upload_csr(n, n, &offsets, &indices, &values).unwrap();
-        let record = |r: &Device, x: &GpuRef<f64>, y: DeviceBuffer<f64>| -> Result<DeviceBuffer<f64>> {
+        let record = |r: &Device, x: &TensorRef<'_, f64>, y: DeviceBuffer<f64>| -> Result<DeviceBuffer<f64>> {
             let t = r.sparse().spmv(Spmv::new(), &matrix, x, r.uninit(n)?)?.into_buffer();
             let z = r.fft().rfft(&t, &[])?;
             let t = r.fft().c2r(&FftSpec::new(), &z, t)?.into_buffer();
-            let y = r.blas().gemm(Gemm::new(4, 4, 4), &t, &t, y)?.into_output();
-            let (gemm, a, b) = (Gemm::new(2, 2, 2).beta(1.0), [t.as_in()], [x.as_in()]);
-            Ok(r.blas().gemm_batched(gemm, &a, &b, vec![y])?.into_output().remove(0))
+            let (t, y) = (columns(&t, 4, 4), into_columns(y, 4, 4));
+            let y = r.blas().gemm(Gemm::new(), &t, &t, y)?.into_output();
+            let (a, b) = ([t.slice((..2, ..2))?], [columns(x.buffer(), 2, 2)]);
+            let y = y.part(|all| all.slice((..2, ..2)))?;
+            Ok(r.blas().gemm_batched(Gemm::new().beta(1.0), a, b, [y])?.into_output().remove(0).into_buffer())
         };
-        let x = up(&device, (0..n).map(|i| i as f64).collect::<Vec<_>>()).share();
-        let eager = down(&device, &record(&device, &x, device.zeros(n).unwrap()).unwrap());
-        let (program, ()) = device.record(|r| record(r, &r.input(n)?, r.output(n)?).map(drop)).unwrap();
+        let x = up(&device, (0..n).map(|i| i as f64).collect::<Vec<_>>());
+        let x = Tensor::from(x).share();
+        let eager = down(&device, &record(&device, &x, device.zeros(n).unwrap().into_buffer()).unwrap());
+        let (program, ()) = device.record(|r| record(r, &r.input(n)?, r.output(n)?.into_buffer()).map(drop)).unwrap();
         let file = File::new();
         program.save(&file.0).unwrap();
         let captured = (matrix.offsets(), matrix.indices(), matrix.values());
         let loaded = Program::load(&device, &file.0, captured).unwrap();
         let done = loaded.replay((&x,), (device.uninit::<f64>(n).unwrap(),)).unwrap().await_result().unwrap();
-        assert_same_bits(&down(&device, &done.buffers.0), &eager, &format!("{device:?}"));
+        assert_same_bits(&down(&device, &done.operands.0), &eager, &format!("{device:?}"));
     }
 }

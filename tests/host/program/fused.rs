@@ -3,7 +3,7 @@
 use super::recorders;
 use crate::common::{Rng, assert_same_bits, down, up};
 use windlass::reductions::All;
-use windlass::{Complex, Device, DeviceBuffer, GpuRef, Program, Result, Tensor, TensorRef, bf16, f16};
+use windlass::{Complex, Device, DeviceBuffer, Program, Result, Tensor, TensorRef, bf16, f16};
 
 const ROWS: usize = 5;
 const COLUMNS: usize = 7;
@@ -12,7 +12,7 @@ const N: usize = ROWS * COLUMNS;
 /// Runs `program` on these buffers.
 fn replay<T: windlass::Element>(program: &Program, device: &Device, x: &[T], y: &[T]) -> Vec<T> {
     let x = up(device, x.to_vec());
-    let (y,) = program.replay((&x,), (up(device, y.to_vec()),)).unwrap().await_result().unwrap().buffers;
+    let (y,) = program.replay((&x,), (up(device, y.to_vec()),)).unwrap().await_result().unwrap().operands;
     down(device, &y)
 }
 
@@ -25,7 +25,7 @@ fn steps_run(program: &Program) -> usize {
 /// A random program of maps, updates, reductions and views of one type. `choices` are its random numbers.
 macro_rules! steps {
     ($name:ident, $t:ty, $word:ty) => {
-        fn $name(d: &Device, x: &GpuRef<$t>, y: DeviceBuffer<$t>, seed: u64) -> Result<()> {
+        fn $name(d: &Device, x: &TensorRef<'_, $t>, y: DeviceBuffer<$t>, seed: u64) -> Result<()> {
             let mut rng = Rng::new(seed);
             let x = TensorRef::from(x.clone()).reshape([ROWS, COLUMNS])?;
             let mut y = Tensor::from_buffer(y, [ROWS, COLUMNS])?;
@@ -82,7 +82,7 @@ steps!(of_bf16, bf16, u16);
 
 fn alike<T: windlass::Element>(
     device: &Device,
-    body: impl Fn(&Device, &GpuRef<T>, DeviceBuffer<T>, u64) -> Result<()>,
+    body: impl Fn(&Device, &TensorRef<'_, T>, DeviceBuffer<T>, u64) -> Result<()>,
     rng: &mut Rng,
     seed: u64,
 ) -> (usize, usize) {
@@ -91,14 +91,14 @@ fn alike<T: windlass::Element>(
     let (mut program, ()) = device
         .record(|r| {
             let (x, y) = (r.input::<T>(N)?, r.operand::<T>(N)?);
-            body(r, &x, y, seed)
+            body(r, &x, y.into_buffer(), seed)
         })
         .unwrap();
     let run = steps_run(&program);
     let fused = [replay(&program, device, &x, &y), replay(&program, device, &x2, &y2)];
     // Step by step, between two replays, in the same memory.
     let input = up(device, x.clone());
-    let (stepped,) = program.bisect((&input,), (up(device, y.clone()),)).unwrap().buffers;
+    let (stepped,) = program.bisect((&input,), (up(device, y.clone()),)).unwrap().operands;
     let again = replay(&program, device, &x, &y);
     program.fuse(false).unwrap();
     let plain = [replay(&program, device, &x, &y), replay(&program, device, &x2, &y2)];
@@ -137,7 +137,7 @@ fn complex_values_and_several_outputs_pass_between() {
         let (mut program, ()) = device
             .record(|r| {
                 let (x, y) = (r.input::<Complex<f32>>(N)?, r.operand::<Complex<f32>>(N)?);
-                let (x, y) = (TensorRef::from(&x), Tensor::from_buffer(y, [N])?);
+                let (x, y) = (TensorRef::from(&x), Tensor::from_buffer(y.into_buffer(), [N])?);
                 let (a, size) = r.map(&x, |x| (x * x, x.abs()))?.into_output();
                 let z = r.map((&a, &size, &x), |(a, size, x)| size.gt(1.0).select(a, x))?.into_output();
                 r.map_into(&z, y, |z| z / z.conj()).map(drop)?;
@@ -154,11 +154,14 @@ fn complex_values_and_several_outputs_pass_between() {
 }
 
 /// What a program of these steps runs.
-fn run_of(device: &Device, body: impl Fn(&Device, &GpuRef<f32>, DeviceBuffer<f32>) -> Result<()>) -> (usize, usize) {
+fn run_of(
+    device: &Device,
+    body: impl Fn(&Device, &TensorRef<'_, f32>, DeviceBuffer<f32>) -> Result<()>,
+) -> (usize, usize) {
     let (program, ()) = device
         .record(|r| {
             let (x, y) = (r.input::<f32>(N)?, r.operand::<f32>(N)?);
-            body(r, &x, y)
+            body(r, &x, y.into_buffer())
         })
         .unwrap();
     (program.stats().steps, steps_run(&program))
@@ -233,7 +236,7 @@ fn a_step_is_set_where_it_was_recorded() {
                 let (x, y) = (r.input::<f32>(N)?, r.operand::<f32>(N)?);
                 let step = r.position();
                 let t = r.map(TensorRef::from(&x), |x| x * 3.0)?.into_output();
-                r.update(Tensor::from_buffer(y, [N])?, &t, |y, t| y + t).map(drop)?;
+                r.update(Tensor::from_buffer(y.into_buffer(), [N])?, &t, |y, t| y + t).map(drop)?;
                 Ok((step, x, t))
             })
             .unwrap();

@@ -15,7 +15,7 @@ fn both() -> [Device; 2] {
 
 /// What a replay with these inputs makes of `y`.
 fn replay(program: &Program, device: &Device, [x, z]: [&DeviceBuffer<f32>; 2], y: &[f32]) -> Vec<f32> {
-    let (y,) = program.replay((x, z), (up(device, y.to_vec()),)).unwrap().await_result().unwrap().buffers;
+    let (y,) = program.replay((x, z), (up(device, y.to_vec()),)).unwrap().await_result().unwrap().operands;
     down(device, &y)
 }
 
@@ -125,7 +125,7 @@ fn what_a_step_reads_is_not_what_lies_at_the_same_address_of_another_step() {
     let of = |device: &Device, n: f32| up(device, vec![n; N]);
     let run = |program: &Program, device: &Device| {
         let done = program.replay((&of(device, 3.0),), (of(device, 0.0),)).unwrap().await_result().unwrap();
-        down(device, &done.buffers.0)
+        down(device, &done.operands.0)
     };
     let recorded = difference(&here, &of(&here, 10.0).into());
     assert_eq!(run(&recorded, &here), [4.0; N]);
@@ -151,10 +151,10 @@ fn two_inputs_that_were_one_buffer_in_a_replay_stay_two() {
             .unwrap();
         let [one, three, y] = [1.0f32, 3.0, 0.0].map(|n| up(&device, vec![n; N]));
         program.fuse(false).unwrap();
-        let (y,) = program.replay((&three, &three), (y,)).unwrap().await_result().unwrap().buffers;
+        let (y,) = program.replay((&three, &three), (y,)).unwrap().await_result().unwrap().operands;
         assert_eq!(down(&device, &y), [-3.0; N]);
         program.fuse(true).unwrap();
-        let (y,) = program.replay((&three, &one), (y,)).unwrap().await_result().unwrap().buffers;
+        let (y,) = program.replay((&three, &one), (y,)).unwrap().await_result().unwrap().operands;
         assert_eq!(down(&device, &y), [-5.0; N]);
     }
 }

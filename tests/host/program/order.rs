@@ -20,8 +20,8 @@ fn step(device: &Device, n: usize) -> Program {
 }
 
 fn replay(program: &Program, a: &DeviceBuffer<f64>, y: DeviceBuffer<f64>) -> DeviceBuffer<f64> {
-    let (y,) = program.replay((a,), (y,)).unwrap().into_buffers().unwrap();
-    y
+    let (y,) = program.replay((a,), (y,)).unwrap().into_operands().unwrap();
+    y.into_buffer()
 }
 
 #[test]
@@ -96,19 +96,19 @@ fn a_step_that_fails_is_named_and_the_next_replay_is_as_good_as_the_first() {
                 assert!(!failing.load(std::sync::atomic::Ordering::SeqCst), "as was asked for");
                 x[0] = 5.0;
             };
-            map(r, x, body).into_output();
+            map(r, x.into_buffer(), body).into_output();
             Ok(())
         })
         .unwrap();
     let x = device.uninit::<f64>(4).unwrap();
     let rejected = program.replay((), (x,)).unwrap().await_result().unwrap_err();
     assert!(matches!(rejected.error, windlass::Error::Panicked { .. }), "{}", rejected.error);
-    assert_eq!(rejected.error.site().and_then(windlass::Site::op), Some("map"));
-    let x: DeviceBuffer<f64> = rejected.back.unwrap().into_iter().next().unwrap().downcast().unwrap();
+    assert_eq!(rejected.error.site().and_then(windlass::error::Site::op), Some("map"));
+    let x = rejected.back.unwrap().0;
     let read = device.download(&x).unwrap().await_result().unwrap_err();
     assert!(matches!(read, windlass::Error::Upstream { .. }), "{}", read);
     fail.store(false, std::sync::atomic::Ordering::SeqCst);
-    let (x,) = program.replay((), (x,)).unwrap().await_result().unwrap().buffers;
+    let (x,) = program.replay((), (x,)).unwrap().await_result().unwrap().operands;
     assert_eq!(down(&device, &x), [5.0, 1.0, 1.0, 1.0]);
 }
 
@@ -121,8 +121,8 @@ fn after_a_rebuild_a_program_is_stale_and_is_recorded_again() -> Result<()> {
         let (a, y) = (up(&device, vec![1.0; 4]), up(&device, vec![1.0; 4]));
         let rejected = program.replay((&a,), (y,)).unwrap_err();
         assert!(matches!(rejected.error, windlass::Error::GpuRefStale { .. }), "{}", rejected.error);
-        let y = rejected.back.unwrap().into_iter().next().unwrap().downcast().unwrap();
-        assert_eq!(down(&device, &replay(&step(&device, 4), &a, y)), [3.0; 4]);
+        let y = rejected.back.unwrap().0;
+        assert_eq!(down(&device, &replay(&step(&device, 4), &a, y.into_buffer())), [3.0; 4]);
     }
     Ok(())
 }

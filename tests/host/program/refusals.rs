@@ -1,7 +1,7 @@
 //! What cannot be recorded or replayed, and says so.
 
 use super::recorders;
-use crate::common::{down, holdings, refused, up};
+use crate::common::{columns, down, holdings, refused, up};
 use windlass::blas::Gemv;
 use windlass::tensor::Layout;
 use windlass::{Device, DeviceBuffer, Error, Program, Uplo};
@@ -17,7 +17,7 @@ fn reason(error: &Error) -> &str {
 fn product(device: &Device) -> Program {
     let recorded = device.record(|r| {
         let (a, x, y) = (r.input::<f64>(4)?, r.input::<f64>(2)?, r.output::<f64>(2)?);
-        r.blas().gemv(Gemv::new(2, 2), &a, &x, y)?.into_output();
+        r.blas().gemv(Gemv::new(), columns(a.buffer(), 2, 2), &x, y)?.into_output();
         Ok(())
     });
     recorded.unwrap().0
@@ -31,16 +31,16 @@ fn other_buffers_than_were_recorded_come_back() {
         let y = || up(&device, vec![0.0f64; 2]);
         let error = program.replay((&a, &a), (y(),)).unwrap_err();
         assert_eq!(refused(&error.error).0, "input 1");
-        assert_eq!(error.back.unwrap().len(), 1);
+        assert_eq!(error.back.unwrap().0.len(), 2);
         assert_eq!(refused(&program.replay((&a,), (y(),)).unwrap_err().error).0, "reads");
-        assert_eq!(refused(&program.replay((&a, &x), ()).unwrap_err().error).0, "writes");
+        assert_eq!(refused(&program.replay((&a, &x), ()).unwrap_err()).0, "writes");
         let float = up(&device, vec![1.0f32; 2]);
         assert_eq!(refused(&program.replay((&a, &float), (y(),)).unwrap_err().error).0, "input 1");
         let error = program.replay((&a, &x), (up(&device, vec![0.0f32; 2]),)).unwrap_err();
         assert_eq!(refused(&error.error).0, "operand 0");
         let empty = device.uninit::<f64>(2).unwrap();
         assert_eq!(refused(&program.replay((&a, &empty), (y(),)).unwrap_err().error).0, "input 1");
-        let (y,) = program.replay((&a, &x), (y(),)).unwrap().await_result().unwrap().buffers;
+        let (y,) = program.replay((&a, &x), (y(),)).unwrap().await_result().unwrap().operands;
         assert_eq!(down(&device, &y), [2.0, 2.0]);
     }
 }
@@ -72,17 +72,17 @@ fn what_moves_data_or_waits_cannot_be_recorded() {
 fn an_operation_that_refuses_its_arguments_refuses_them_when_it_is_recorded() {
     for device in recorders() {
         let short = device.record(|r| {
-            let (a, x, y) = (r.input::<f64>(3)?, r.input::<f64>(2)?, r.output::<f64>(2)?);
-            Ok(r.blas().gemv(Gemv::new(2, 2), &a, &x, y)?.into_output())
+            let (a, x, y) = (r.input::<f64>(4)?, r.input::<f64>(3)?, r.output::<f64>(2)?);
+            Ok(r.blas().gemv(Gemv::new(), columns(a.buffer(), 2, 2), &x, y)?.into_output())
         });
-        assert_eq!(refused(&short.unwrap_err()).0, "a");
+        assert_eq!(refused(&short.unwrap_err()).0, "x");
         let unwritten = device.record(|r| {
             let y = r.blas().axpy(1.0, &r.uninit::<f64>(2)?, r.operand::<f64>(2)?)?;
             Ok(y.into_output())
         });
         assert!(refused(&unwritten.unwrap_err()).1.contains("never written"));
         let half = device.record(|r| {
-            let (head, _tail) = r.output::<f64>(4)?.split_at(2)?;
+            let (head, _tail) = r.output::<f64>(4)?.into_buffer().split_at(2)?;
             Ok(r.fill(head, 1.0)?.into_output())
         });
         let (argument, reason) = refused(&half.unwrap_err());
@@ -122,15 +122,19 @@ enum Panics {
     Wire,
 }
 
-impl windlass::Op for Panics {
+impl windlass::op::Op for Panics {
     const NAME: &'static str = "panics";
     type Reads = ();
     type Output = DeviceBuffer<f64>;
     type Raw = ();
-    fn check(&self, (): &windlass::Spans<()>, _: &windlass::Spans<(f64,)>) -> windlass::Result<()> {
+    fn check(&self, (): &windlass::op::Spans<()>, _: &windlass::op::Spans<(f64,)>) -> windlass::Result<()> {
         Ok(())
     }
-    fn host(&self, (): windlass::Slices<'_, Self>, (x,): windlass::SlicesMut<'_, Self>) -> windlass::Result<()> {
+    fn host(
+        &self,
+        (): windlass::op::Slices<'_, Self>,
+        (x,): windlass::op::SlicesMut<'_, Self>,
+    ) -> windlass::Result<()> {
         x.iter_mut().for_each(|x| *x += 1.0);
         Ok(())
     }
@@ -141,7 +145,7 @@ impl windlass::Op for Panics {
         assert!(*self != Panics::Capturable, "in `capturable`");
         Ok(())
     }
-    fn wire() -> Option<windlass::Wire<Self>> {
+    fn wire() -> Option<windlass::op::Wire<Self>> {
         panic!("in `wire`")
     }
 }
@@ -152,7 +156,7 @@ fn an_operation_that_panics_when_it_is_asked_about_itself_is_refused_with_its_bu
         let (program, ()) = device
             .record(|r| {
                 let x = r.operand::<f64>(2)?;
-                let refused = r.dispatch(Panics::Capturable, (), (x,)).unwrap_err();
+                let refused = r.dispatch(Panics::Capturable, (), (x.into_buffer(),)).unwrap_err();
                 let text = refused.error.to_string();
                 let told = if device.is_isolated() { "in `wire`" } else { "in `capturable`" };
                 assert!(matches!(&refused.error, Error::Panicked { .. }) && text.contains(told), "{text}");
@@ -161,11 +165,11 @@ fn an_operation_that_panics_when_it_is_asked_about_itself_is_refused_with_its_bu
             })
             .unwrap();
         let done = program.replay((), (up(&device, vec![1.0f64; 2]),)).unwrap().await_result().unwrap();
-        assert_eq!(down(&device, &done.buffers.0), [2.0; 2], "the recording went on");
+        assert_eq!(down(&device, &done.operands.0), [2.0; 2], "the recording went on");
     }
     let device = crate::common::host(2).open().unwrap();
-    let recorded =
-        device.record(|r| r.dispatch(Panics::Wire, (), (r.operand::<f64>(2)?,)).map(drop).map_err(Error::from));
+    let recorded = device
+        .record(|r| r.dispatch(Panics::Wire, (), (r.operand::<f64>(2)?.into_buffer(),)).map(drop).map_err(Error::from));
     #[cfg(target_os = "linux")]
     {
         let path = std::env::temp_dir().join(format!("windlass-test-panics-{}", std::process::id()));
@@ -182,7 +186,7 @@ fn an_operation_that_writes_what_it_reads_through_an_alias_is_refused() {
         let recorded = device.record(|r| {
             let x = r.operand::<f64>(4)?;
             // SAFETY: the recording refuses what would break the promise.
-            let (low, high) = unsafe { (x.alias().narrow(0..3)?, x.alias().narrow(2..4)?) };
+            let (low, high) = unsafe { (x.buffer().alias().narrow(0..3)?, x.buffer().alias().narrow(2..4)?) };
             let back = r.copy(low.as_in().slice(0..2)?, high).map_err(Error::from)?;
             r.copy(low.as_in().slice(1..3)?, back.into_output()).map(drop).map_err(Error::from)
         });
@@ -210,8 +214,7 @@ fn a_program_of_nothing_does_nothing() {
         let (program, ()) = device.record(|_| Ok(())).unwrap();
         program.replay((), ()).unwrap().await_result().unwrap();
         let (program, ()) = device.record(|r| r.operand::<f32>(3).map(drop)).unwrap();
-        let (x,): (DeviceBuffer<f32>,) =
-            program.replay((), (up(&device, [1.0; 3]),)).unwrap().await_result().unwrap().buffers;
+        let (x,) = program.replay((), (up(&device, [1.0; 3]),)).unwrap().await_result().unwrap().operands;
         assert_eq!(down(&device, &x), [1.0; 3]);
     }
 }

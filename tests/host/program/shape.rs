@@ -1,7 +1,7 @@
 //! Edges, arena and pictures.
 
 use super::recorders;
-use crate::common::{Rng, assert_same_bits, down, holdings, seeds, up};
+use crate::common::{Rng, assert_same_bits, columns, down, holdings, seeds, up};
 use windlass::blas::Gemv;
 use windlass::{Device, DeviceBuffer, Result};
 
@@ -27,7 +27,7 @@ fn temporaries_of_a_chain_share_memory_and_branches_do_not() {
             let (x, mut y) = (r.input::<f64>(N)?, r.operand::<f64>(N)?);
             let all: Result<Vec<_>> = (0..4).map(|_| Ok(r.copy(&x, r.uninit(N)?)?.into_output())).collect();
             for one in &all? {
-                y = r.blas().axpy(1.0, one, y)?.into_buffer();
+                y = r.blas().axpy(1.0, one, y)?.into_output();
             }
             Ok(())
         });
@@ -59,7 +59,11 @@ fn a_picture_names_operations_labels_and_bytes() {
         let (program, ()) = device
             .record(|r| {
                 let (a, x) = (r.input::<f64>(4)?, r.operand::<f64>(2)?);
-                let y = r.labelled("the \"product\"").blas().gemv(Gemv::new(2, 2), &a, &x, r.uninit(2)?)?.into_output();
+                let y = r
+                    .labelled("the \"product\"")
+                    .blas()
+                    .gemv(Gemv::new(), columns(a.buffer(), 2, 2), &x, r.uninit(2)?)?
+                    .into_buffer();
                 r.copy(&y, x).map(drop).map_err(Into::into)
             })
             .unwrap();
@@ -80,14 +84,14 @@ fn call(d: &Device, pool: &mut Vec<DeviceBuffer<f64>>, rng: &mut Rng) -> Result<
     let made = match rng.below(7) {
         0 => d.blas().scal(0.75, take(pool, rng))?.into_buffer(),
         1 => d.blas().axpy(0.5, &x, take(pool, rng))?.into_buffer(),
-        2 => d.copy(&x, take(pool, rng))?.into_output(),
-        3 => d.copy(&x, d.uninit(x.len())?)?.into_output(),
-        4 => d.fill(d.uninit(x.len())?, 0.125)?.into_output(),
+        2 => d.copy(&x, take(pool, rng))?.into_buffer(),
+        3 => d.copy(&x, d.uninit(x.len())?)?.into_buffer(),
+        4 => d.fill(d.uninit(x.len())?, 0.125)?.into_buffer(),
         5 => {
             let mid = rng.below(x.len());
-            let (head, tail) = d.duplicate(&x)?.into_output().split_at(mid)?;
+            let (head, tail) = d.duplicate(&x)?.into_buffer().split_at(mid)?;
             let head = d.blas().scal(2.0, head)?.into_buffer();
-            let tail = d.fill(tail, 1.0)?.into_output();
+            let tail = d.fill(tail, 1.0)?.into_buffer();
             head.join(tail)?
         }
         _ => {
@@ -116,7 +120,7 @@ fn random_programs_are_what_the_same_calls_are() {
                 // SAFETY: `operands` is only read before these are written, and one thread submits all of it.
                 let outs: Vec<_> = operands.iter().map(|x| unsafe { x.alias() }).collect();
                 let mut pool: Vec<_> =
-                    operands.iter().map(|x| d.duplicate(x).map(|p| p.into_output())).collect::<Result<_>>()?;
+                    operands.iter().map(|x| d.duplicate(x).map(|p| p.into_buffer())).collect::<Result<_>>()?;
                 for _ in 0..calls {
                     call(d, &mut pool, &mut rng)?;
                 }
@@ -130,12 +134,14 @@ fn random_programs_are_what_the_same_calls_are() {
             // SAFETY: only read, by this thread, after all that writes them was submitted.
             let results: Vec<_> = eager.iter().map(|x| unsafe { x.alias() }).collect();
             body(&device, eager).unwrap();
-            let (program, ()) =
-                device.record(|r| body(r, (0..count).map(|_| r.operand(n)).collect::<Result<_>>()?)).unwrap();
+            let (program, ()) = device
+                .record(|r| body(r, (0..count).map(|_| Ok(r.operand(n)?.into_buffer())).collect::<Result<_>>()?))
+                .unwrap();
             for _ in 0..2 {
-                let writes: windlass::AnyBuffers = data.iter().map(|data| up(&device, data.clone()).into()).collect();
+                let writes: windlass::op::AnyBuffers =
+                    data.iter().map(|data| up(&device, data.clone()).into()).collect();
                 let done = program.replay((), writes).unwrap().await_result().unwrap();
-                for (i, (got, want)) in done.buffers.into_iter().zip(&results).enumerate() {
+                for (i, (got, want)) in done.operands.into_iter().zip(&results).enumerate() {
                     let got = got.downcast::<f64>().unwrap();
                     let what = format!("operand {i} of {count}, {calls} calls, {device:?}");
                     assert_same_bits(&down(&device, &got), &down(&device, want), &what);

@@ -96,7 +96,7 @@ pub(crate) fn extremes_are_elements(devices: &[Device]) {
         fn bits_of<V>(device: &Device, x: PendingDispatch<Tensor<F8E5M2>, V>) -> Vec<u8> {
             read(device, x).into_iter().map(F8E5M2::to_bits).collect()
         }
-        let bits = |x| bits_of::<windlass::Sure>(device, x);
+        let bits = |x| bits_of::<windlass::op::Sure>(device, x);
         let x = tensor(&[INF, ONE]).unwrap();
         assert_eq!(bits(device.max(&x, 0).unwrap()), [INF]);
         assert_eq!(bits(device.min(&x, 0).unwrap()), [ONE]);

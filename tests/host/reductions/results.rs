@@ -10,7 +10,7 @@ use windlass::{Bool, Device, HostPool, Tensor};
 #[test]
 fn without_elements_a_result_is_what_changes_nothing() {
     for device in devices() {
-        let x = device.zeros_tensor::<f32>([2, 0]).unwrap();
+        let x = device.zeros::<f32>([2, 0]).unwrap();
         let item = |pending: windlass::PendingDispatch<windlass::Tensor<f32>>| {
             device.download(&pending.into_output()).unwrap().await_result().unwrap()[1]
         };

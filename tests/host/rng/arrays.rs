@@ -249,7 +249,10 @@ fn a_counter_draws_what_a_stream_draws_at_its_place() {
     for device in devices() {
         counted::<f32>(&device);
         counted::<f64>(&device);
-        assert!(Counter::<f32>::of_buffer(&Stream::new(Generator::Philox, 1), device.zeros(2).unwrap()).is_err());
+        assert!(
+            Counter::<f32>::of_buffer(&Stream::new(Generator::Philox, 1), device.zeros(2).unwrap().into_buffer())
+                .is_err()
+        );
         let xorwow = Counter::<f32>::new(&device, &Stream::new(Generator::Xorwow, 1)).unwrap();
         assert!(xorwow.uniform(&device, [3]).is_err());
         let counter = Counter::<f32>::new(&device, &Stream::new(Generator::Philox, 1)).unwrap();
@@ -265,7 +268,7 @@ fn each_replay_of_a_program_draws_the_next_numbers_also_from_its_file() {
         let stream = Stream::new(Generator::Philox, 42);
         let (program, _) = device
             .record(|r| {
-                let counter = Counter::<f32>::of_buffer(&stream, r.operand(1)?)?;
+                let counter = Counter::<f32>::of_buffer(&stream, r.operand(1)?.into_buffer())?;
                 let (noise, counter) = counter.normal(r, [101])?;
                 let (more, _) = counter.uniform(r, [3])?;
                 drop(r.copy(noise.buffer(), r.output(101)?)?);
@@ -276,7 +279,7 @@ fn each_replay_of_a_program_draws_the_next_numbers_also_from_its_file() {
         let replay = |program: &windlass::Program, place| {
             let operands = (place, device.uninit::<f32>(101).unwrap(), device.uninit::<f32>(3).unwrap());
             let out = program.replay((), operands).unwrap().await_result().unwrap();
-            let (place, noise, more) = out.buffers;
+            let (place, noise, more) = out.operands;
             (place, device.to_vec::<f32>(&noise).unwrap(), device.to_vec::<f32>(&more).unwrap())
         };
         let rng = device.rng_of(stream.clone());

@@ -87,7 +87,7 @@ fn a_failed_draw_fails_what_reads_it_and_is_healed_by_the_next() {
 fn a_draw_into_a_window_leaves_the_rest() {
     for device in having(&Stream::new(Generator::Philox, 1)) {
         let whole = device.zeros::<f32>(100).unwrap();
-        let window = whole.narrow(10..60).unwrap();
+        let window = whole.into_buffer().narrow(10..60).unwrap();
         let window = device.rng(1).fill(Uniform::above_zero(), window).unwrap().into_buffer();
         let x = down(&device, &window.widen());
         assert!(x[..10].iter().chain(&x[60..]).all(|x| *x == 0.0) && x[10..60].iter().all(|x| *x > 0.0));

@@ -187,7 +187,7 @@ fn shuffled_slices_stay_whole_and_every_order_comes() {
         }
         assert_eq!(refused(&device.rng(9).shuffled(&x, 2).map(drop).unwrap_err()).0, "axis");
         assert_eq!(refused(&device.rng(9).shuffled(&x, -3).map(drop).unwrap_err()).0, "axis");
-        let none = device.zeros_tensor::<f32>([0, 3]).unwrap();
+        let none = device.zeros::<f32>([0, 3]).unwrap();
         assert_eq!(device.rng(9).shuffled(&none, 0).unwrap().await_result().unwrap().shape(), [0, 3]);
     }
     let device = Device::host().unwrap();

@@ -217,7 +217,7 @@ fn the_factor_of_b_lies_in_the_triangle_that_was_given() {
 fn the_condition_of_a_zero_matrix_is_infinite() {
     for device in devices() {
         for n in [1, 3] {
-            let a = device.zeros_tensor::<f64>([2, n, n]).unwrap();
+            let a = device.zeros::<f64>([2, n, n]).unwrap();
             let cond = device.solver().cond(&a).unwrap().await_result().unwrap();
             assert_eq!(cond, [f64::INFINITY; 2]);
         }
@@ -245,7 +245,7 @@ fn what_a_decomposition_destroys_of_a_part_is_refused_to_readers() {
         let all = left.join(right).unwrap();
         assert!(device.download(&all).is_err());
         let part = device.fill(all.narrow(8..20).unwrap(), 2.0).unwrap().await_result().unwrap();
-        let all = down(&device, &part.widen());
+        let all = down(&device, &part.into_buffer().widen());
         assert!(all[..8] == [1.0; 8] && all[8..20] == [2.0; 12] && all[20..] == [1.0; 20]);
     }
 }
@@ -381,7 +381,7 @@ fn lstsq_is_numpys() {
         }
         // Nothing to solve with, and nothing to solve.
         for (m, n) in [(0, 3), (3, 0), (0, 0)] {
-            let (a, b) = (device.zeros_tensor::<f64>([m, n]).unwrap(), up(&device, vec![1.0f64; m]));
+            let (a, b) = (device.zeros::<f64>([m, n]).unwrap(), up(&device, vec![1.0f64; m]));
             let answer = solver.lstsq(None, a, b).unwrap();
             let answer = answer.await_result().unwrap();
             assert_eq!(down(&device, &answer.ranks), [0]);

@@ -224,7 +224,7 @@ fn a_matrix_without_elements_takes_no_memory_and_no_time_whatever_its_other_size
     let device = Device::builder().host().memory_limit(1 << 20).open().unwrap();
     let (solver, long) = (device.solver(), i32::MAX as usize);
     for (m, n) in [(0, long), (long, 0)] {
-        let none = || device.uninit_tensor::<f64>([m, n]).unwrap();
+        let none = || device.uninit::<f64>([m, n]).unwrap();
         let pivoted = solver.qr_pivoted(none()).unwrap().await_result().unwrap();
         assert!(pivoted.columns().unwrap().is_empty());
         assert!(pivoted.q(&solver).unwrap().await_result().unwrap().is_empty());

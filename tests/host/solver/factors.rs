@@ -177,7 +177,7 @@ fn an_inverse_is_made_in_one_call_or_its_pivot_is_told() {
         assert!(matches!(error, Error::Singular { position: 2, .. }), "{error}");
         // A NaN is no reason to hang.
         drop(solver.inverse(device.full([3, 3], f64::NAN).unwrap()).unwrap().await_result());
-        let none = solver.inverse(device.uninit_tensor::<f64>([0, 3, 3]).unwrap()).unwrap().await_result().unwrap();
+        let none = solver.inverse(device.uninit::<f64>([0, 3, 3]).unwrap()).unwrap().await_result().unwrap();
         assert!(none.matrix.is_empty());
     }
 }

@@ -315,7 +315,7 @@ fn options_that_make_no_sense_are_refused() {
     for device in devices() {
         let solver = device.solver();
         let refused = |method, vectors| {
-            let rejected = solver.svd_by(method, vectors, device.uninit_tensor::<f64>([3, 2]).unwrap()).unwrap_err();
+            let rejected = solver.svd_by(method, vectors, device.uninit::<f64>([3, 2]).unwrap()).unwrap_err();
             assert!(rejected.back.is_some());
             match rejected.error {
                 Error::InvalidArgument { argument, .. } => argument.to_string(),
@@ -330,8 +330,8 @@ fn options_that_make_no_sense_are_refused() {
         assert_eq!(refused(SvdMethod::Randomized(Randomized::new(3)), Vectors::Thin), "rank");
         assert_eq!(refused(SvdMethod::Randomized(Randomized::new(1)), Vectors::Full), "vectors");
         let spec = EighSpec::new(Uplo::Lower).method(EighMethod::Jacobi(Jacobi::new()));
-        let rejected = solver
-            .eigh(spec.range(windlass::solver::Range::Indices(0, 1)), device.uninit_tensor::<f64>([2, 2]).unwrap());
+        let rejected =
+            solver.eigh(spec.range(windlass::solver::Range::Indices(0, 1)), device.uninit::<f64>([2, 2]).unwrap());
         assert!(format!("{}", rejected.unwrap_err().error).contains("computes all eigenvalues"));
     }
 }

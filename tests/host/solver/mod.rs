@@ -5,6 +5,7 @@
 mod check;
 mod degenerate;
 mod ends;
+mod exponential;
 mod factors;
 mod families;
 mod faults;

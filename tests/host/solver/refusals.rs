@@ -51,11 +51,11 @@ fn parts_of_factors_that_do_not_agree_are_refused() {
     for device in devices() {
         let (solver, x) = (device.solver(), |extents: &[usize]| ones(&device, extents));
         let pivots = |n| device.full([n], 1i64).unwrap();
-        let lu = |a: &[usize], n| Lu::from_parts(x(a), pivots(n), device.zeros_tensor([1]).unwrap());
+        let lu = |a: &[usize], n| Lu::from_parts(x(a), pivots(n), device.zeros([1]).unwrap());
         let solved = |lu: &Lu<f64>, b| refused(lu.solve(&solver, Transpose::No, b)).0;
         assert_eq!(solved(&lu(&[2, 2], 2), x(&[2])), "a", "rows are no columns");
-        let columns = |n| x(&[2, 2]).with_layout(Layout::columns(2, n).try_into().unwrap()).unwrap();
-        let of = |a, pivots| Lu::from_parts(a, pivots, device.zeros_tensor([1]).unwrap());
+        let columns = |n| x(&[2, 2]).with_layout(Layout::columns(2, n)).unwrap();
+        let of = |a, pivots| Lu::from_parts(a, pivots, device.zeros([1]).unwrap());
         assert_eq!(solved(&of(columns(2), pivots(1)), x(&[2])), "pivots");
         assert_eq!(solved(&of(columns(1), pivots(1)), x(&[2])), "a", "not square");
         let flipped = Layout::row_major([2]).unwrap().flip(0).unwrap();
@@ -105,7 +105,7 @@ fn pivots_that_are_no_rows_break_nothing() {
         }
         let pivots = device.tensor([3], [i64::MAX, -5, 0]).unwrap();
         let a = device.contiguous_columns(&ones(&device, &[3, 3])).unwrap().into_output();
-        let lu = Lu::from_parts(a, pivots, device.zeros_tensor([]).unwrap());
+        let lu = Lu::from_parts(a, pivots, device.zeros([]).unwrap());
         lu.solve(&device.solver(), Transpose::No, ones(&device, &[3])).unwrap().await_result().unwrap();
     }
 }

@@ -95,7 +95,7 @@ fn batches_of_nothing_are_answered() {
     for device in devices() {
         let solver = device.solver();
         for (count, n) in [(1, 0), (0, 3), (4, 0)] {
-            let nothing = |columns| device.uninit_tensor::<f64>([count, n, columns]).unwrap();
+            let nothing = |columns| device.uninit::<f64>([count, n, columns]).unwrap();
             solver.lu(nothing(n)).unwrap().await_result().unwrap();
             solver.cholesky(Uplo::Lower, nothing(n)).unwrap().await_result().unwrap();
             let qr = solver.qr(&nothing(n)).unwrap().await_result().unwrap();

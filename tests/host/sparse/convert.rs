@@ -5,7 +5,7 @@ use crate::common::{Rng, Sample, assert_same_bits, devices, down, left_out, up};
 use crate::each_sparse;
 use windlass::sparse::{Csr, SparseElement, SparseMatrix};
 use windlass::tensor::Layout;
-use windlass::{Device, Order, f16};
+use windlass::{Device, f16, sparse::Order};
 
 fn dense<T: Sample + SparseElement>(model: &Model<T>, order: Order, ld: usize, fill: T) -> Vec<T> {
     let lines = if order == Order::Row { model.rows } else { model.cols };

@@ -56,7 +56,7 @@ fn ask<T: Sample + SolveElement>(
     let (matrix, sparse) = (model(a, n).up_csr::<i32>(device), device.sparse());
     let m = if jacobi { sparse.jacobi(&matrix).unwrap() } else { Preconditioner::Identity };
     let b_up = up(device, b).share();
-    let answer = match method(&sparse, &matrix, &m, &b_up, device.zeros(n).unwrap(), how) {
+    let answer = match method(&sparse, &matrix, &m, &b_up, device.zeros(n).unwrap().into_buffer(), how) {
         Ok(s) => (true, false, s.x, s.residual, s.iterations),
         Err(Unsolved::NotConverged { residual, x, iterations, .. }) => (false, false, x, residual, iterations),
         Err(Unsolved::Broken { x, residual, iterations }) => (false, true, x, residual, iterations),
@@ -235,7 +235,7 @@ fn from_guess(
     let b = up(device, &scaled(b, of_b)[..]).share();
     let whole = up(device, vec![7.5; n + 11]);
     let x = device.copy(&up(device, vec![guess; n]), whole.narrow(4..4 + n).unwrap()).unwrap().into_output();
-    let (x, residual) = back(method(&device.sparse(), &a, &Preconditioner::Identity, &b, x, how));
+    let (x, residual) = back(method(&device.sparse(), &a, &Preconditioner::Identity, &b, x.into_buffer(), how));
     let whole = down(device, &x.widen());
     assert_eq!(whole.len(), n + 11, "{name}: another buffer came back");
     assert!(whole[..4].iter().chain(&whole[4 + n..]).all(|x| *x == 7.5), "{name}: {whole:?}");

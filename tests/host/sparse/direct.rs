@@ -336,16 +336,16 @@ fn what_does_not_fit_is_refused_and_comes_back() {
             |analysis, x: usize| sparse.solve_qr(analysis, &a, &b, device.uninit::<f64>(x).unwrap()).unwrap_err().error;
         assert_eq!(refused(&wrong(&one, 3)).0, "analysis");
         assert_eq!(refused(&wrong(&two, 4)).0, "x");
-        let rows = device.zeros_tensor::<f64>([3, 2]).unwrap();
-        let rejected = sparse.solve_qr(&two, &a, &rows, device.uninit_tensor([3, 2]).unwrap()).unwrap_err();
+        let rows = device.zeros::<f64>([3, 2]).unwrap();
+        let rejected = sparse.solve_qr(&two, &a, &rows, device.uninit([3, 2]).unwrap()).unwrap_err();
         let (name, reason) = refused(&rejected.error);
         assert!(name == "b" && reason.contains("`contiguous_columns`"), "{reason}");
         let rejected = factor.solve(&sparse, rejected.back.unwrap().0).unwrap_err();
         assert!(refused(&rejected.error).1.contains("`contiguous_columns`"), "{rejected}");
-        let four = device.contiguous_columns(&device.zeros_tensor::<f64>([4, 2]).unwrap()).unwrap();
+        let four = device.contiguous_columns(&device.zeros::<f64>([4, 2]).unwrap()).unwrap();
         let (name, reason) = refused(&sparse.solve_qr(&two, &a, &four, rejected.back.unwrap().0).unwrap_err().error);
         assert!(name == "x" && reason.contains("`contiguous_columns`"), "{reason}");
-        let x = device.contiguous_columns(&device.zeros_tensor::<f64>([3, 2]).unwrap()).unwrap();
+        let x = device.contiguous_columns(&device.zeros::<f64>([3, 2]).unwrap()).unwrap();
         let (name, reason) = refused(&sparse.solve_qr(&two, &a, &four, x).unwrap_err().error);
         assert!(name == "b" && reason.contains("4 x 2") && reason.contains("3 x 2"), "{reason}");
     }

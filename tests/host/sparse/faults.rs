@@ -2,7 +2,7 @@
 
 use crate::common::{assert_back_at, down, host, up};
 use windlass::sparse::{Spmm, Spmv};
-use windlass::{Device, Diag, Error, FaultPlan, Order, Transpose, Uplo};
+use windlass::{Device, Diag, Error, FaultPlan, Transpose, Uplo, sparse::Order};
 
 /// Some of everything, of which each step reads the one before.
 fn program(device: &Device) -> windlass::Result<Vec<f64>> {
@@ -19,7 +19,7 @@ fn program(device: &Device) -> windlass::Result<Vec<f64>> {
     let y = sparse.spmv(Spmv::new(), &kept, &x, device.uninit(6)?)?.await_result()?;
     let rows = device.upload([2i32, 0, 2, 1])?.into_output();
     let summed = sparse.sum_duplicates(3, 6, &rows, &rows, &device.upload([1.0f64; 4])?.into_output())?;
-    let z = sparse.spmm(Spmm::new(), &summed, y.unsqueeze(1)?, device.uninit_tensor([3, 1])?)?.await_result()?;
+    let z = sparse.spmm(Spmm::new(), &summed, y.unsqueeze(1)?, device.uninit([3, 1])?)?.await_result()?;
     device.download(&z)?.await_result()
 }
 

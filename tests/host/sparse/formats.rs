@@ -3,7 +3,7 @@
 use super::model::{Model, shapes};
 use crate::common::{Rng, devices, down, refused, up};
 use windlass::sparse::{Blocks, Csr, Spmv};
-use windlass::{Error, Order};
+use windlass::{Error, sparse::Order};
 
 #[test]
 fn valid_structures_of_every_format_are_taken() {
@@ -105,7 +105,7 @@ fn lengths_and_sizes_that_do_not_fit_are_refused_at_once() {
         assert_eq!(refused(&sparse.coo(3, 3, ints(1), ints(2), floats(2)).unwrap_err().error).0, "rows");
         assert_eq!(refused(&sparse.vector(3, ints(1), floats(2)).unwrap_err().error).0, "values");
         // What was never written is not taken as a structure.
-        let rejected = sparse.csr(3, 3, device.uninit::<i32>(4).unwrap(), ints(0), floats(0));
+        let rejected = sparse.csr(3, 3, device.uninit::<i32>(4).unwrap().into_buffer(), ints(0), floats(0));
         assert!(rejected.is_err() || rejected.unwrap().await_result().is_err());
     }
 }

@@ -4,7 +4,7 @@ use super::model::Model;
 use crate::common::{Rng, down, up};
 use windlass::sparse::{Csr, Spmm, Spmv};
 use windlass::tensor::Layout;
-use windlass::{Device, Order};
+use windlass::{Device, sparse::Order};
 
 const N: usize = 500;
 

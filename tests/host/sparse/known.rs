@@ -120,7 +120,7 @@ fn products<I: Place>(
     let turned = sparse.spmv(spec, a, &y_up, room(x.len())).unwrap().into_output();
     let matrix = |data: Vec<f64>, cols| {
         let b = device.tensor([x.len(), cols], data).unwrap();
-        sparse.spmm(Spmm::new(), a, &b, device.uninit_tensor([y.len(), cols]).unwrap()).unwrap().into_output()
+        sparse.spmm(Spmm::new(), a, &b, device.uninit([y.len(), cols]).unwrap()).unwrap().into_output()
     };
     let spmm = matrix(wide, 3);
     let many: Vec<f64> = x.iter().flat_map(|x| (1..=20).map(move |k| x * f64::from(k))).collect();

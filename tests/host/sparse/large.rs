@@ -77,12 +77,12 @@ fn products_of_short_rows_with_a_vector_are_exact() {
             let mut wanted = vec![beta * 5.0; N];
             a.entries.iter().for_each(|((i, j), value)| wanted[*i] += 2.0 * value * x[*j]);
             let spec = Spmv::new().alpha(2.0).beta(beta);
-            let y = sparse.spmv(spec, &rows, &up_x, up(&device, vec![5.0; N])).unwrap();
+            let y = sparse.spmv(spec.clone(), &rows, &up_x, up(&device, vec![5.0; N])).unwrap();
             assert!(down(&device, &y.into_output()) == wanted, "beta {beta}");
             let y = sparse.spmv(spec, &columns, &up_x, up(&device, vec![5.0; N])).unwrap();
             assert!(down(&device, &y.into_output()) == wanted, "beta {beta}, columns");
             let scalars = (up(&device, [2.0]), up(&device, [beta]));
-            let spec = Spmv::new().scalars_at(&scalars.0, &scalars.1);
+            let spec = Spmv::new().alpha(&scalars.0).beta(&scalars.1);
             let y = sparse.spmv(spec, &rows, &up_x, up(&device, vec![5.0; N])).unwrap();
             assert!(down(&device, &y.into_output()) == wanted, "beta {beta} in device memory");
         }
@@ -178,7 +178,7 @@ fn triangles_of_many_levels_and_rows_are_exact() {
                 let triangle = sparse.triangular(&csr, uplo, Diag::NonUnit, Transpose::No).unwrap();
                 let b = up(&device, &right[..]);
                 let b = b.view(Layout::rows(n, sides)).unwrap();
-                let x = sparse.spsm(&triangle, 1.0, &b, device.uninit_tensor([n, sides]).unwrap()).unwrap();
+                let x = sparse.spsm(&triangle, 1.0, &b, device.uninit([n, sides]).unwrap()).unwrap();
                 assert!(down(&device, &x.into_output()) == wanted, "{name}, {uplo:?}");
                 // The vectors may lie apart.
                 let one = |all: &[f64]| all.iter().step_by(sides).copied().collect::<Vec<_>>();

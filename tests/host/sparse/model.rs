@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use windlass::reference::{Double, Value, gamma};
 use windlass::sparse::{Compressed, Coo, Csc, Csr, Major, SparseElement, SparseIndex};
 use windlass::tensor::{Layout, Lines};
-use windlass::{Device, Order, Transpose};
+use windlass::{Device, Transpose, sparse::Order};
 
 /// A dense matrix in either order, with this distance between its lines.
 pub fn lines(order: Order, rows: usize, cols: usize, ld: usize) -> Lines {

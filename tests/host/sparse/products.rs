@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use windlass::reference::Value;
 use windlass::sparse::{Sddmm, SparseElement, SparseMatrix, Spmm, Spmv};
 use windlass::tensor::Lines;
-use windlass::{Complex, Device, Order, Transpose};
+use windlass::{Complex, Device, Transpose, sparse::Order};
 
 const ALL: [Transpose; 3] = [Transpose::No, Transpose::Yes, Transpose::Conjugate];
 
@@ -116,9 +116,27 @@ fn scalars_are_read_from_device_memory() {
         let (x, y) = (up(&device, vec![1.0f32; 9]), || up(&device, vec![3.0f32; 9]));
         let (alpha, beta) = (up(&device, [2.0f32]), up(&device, [-1.0f32]));
         let sparse = device.sparse();
-        let at = sparse.spmv(Spmv::new().scalars_at(&alpha, &beta), &a, &x, y()).unwrap().into_output();
         let by_value = sparse.spmv(Spmv::new().alpha(2.0).beta(-1.0), &a, &x, y()).unwrap().into_output();
-        assert_same_bits(&down(&device, &at), &down(&device, &by_value), "scalars in device memory");
+        let specs = [
+            Spmv::new().alpha(&alpha).beta(&beta),
+            Spmv::new().alpha(2.0).beta(&beta),
+            Spmv::new().alpha(&alpha).beta(-1.0),
+        ];
+        for (i, spec) in specs.into_iter().enumerate() {
+            for trans in [Transpose::No, Transpose::Yes] {
+                let by_value = match trans {
+                    Transpose::No => down(&device, &by_value),
+                    _ => down(
+                        &device,
+                        &sparse.spmv(Spmv::new().trans(trans).alpha(2.0).beta(-1.0), &a, &x, y()).unwrap(),
+                    ),
+                };
+                let at = down(&device, &sparse.spmv(spec.clone().trans(trans), &a, &x, y()).unwrap());
+                // A GPU sums a transposed product in any order.
+                let apart = at.iter().zip(&by_value).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+                assert!(apart <= if trans == Transpose::No { 0.0 } else { 1e-4 }, "{i}, {trans:?}: {apart:e}");
+            }
+        }
     }
 }
 
@@ -129,8 +147,12 @@ fn the_same_product_gives_the_same_bits_twenty_times() {
         let model = Model::<f32>::random(&mut rng, 800, 600, 5);
         let (a, x) = (model.up_csc::<i32>(&device), up(&device, rng.samples::<f32>(800)));
         let spec = Spmv::new().trans(Transpose::Yes);
-        let product =
-            || down(&device, &device.sparse().spmv(spec, &a, &x, device.uninit(600).unwrap()).unwrap().into_output());
+        let product = || {
+            down(
+                &device,
+                &device.sparse().spmv(spec.clone(), &a, &x, device.uninit(600).unwrap()).unwrap().into_output(),
+            )
+        };
         let first = product();
         (0..20).for_each(|_| assert_same_bits(&product(), &first, "again"));
     }

@@ -4,7 +4,7 @@ use super::model::Model;
 use crate::common::{Rng, devices, down, refused, up};
 use windlass::sparse::{Sddmm, Spmm, Spmv};
 use windlass::tensor::Layout;
-use windlass::{Error, Order, Transpose};
+use windlass::{Error, Transpose, sparse::Order};
 
 #[test]
 fn products_that_do_not_fit_name_the_argument() {
@@ -19,7 +19,7 @@ fn products_that_do_not_fit_name_the_argument() {
         let turned = Spmv::new().trans(Transpose::Yes);
         assert_eq!(refused(&sparse.spmv(turned, &a, &floats(4), floats(3)).unwrap_err().error).0, "x");
         let none = up(&device, [] as [f32; 0]);
-        let spec = Spmv::new().scalars_at(&none, &none);
+        let spec = Spmv::new().alpha(&none).beta(&none);
         assert_eq!(refused(&sparse.spmv(spec, &a, &floats(4), floats(3)).unwrap_err().error).0, "alpha");
         let tall = |rows, cols| device.full([rows, cols], 7.0f32).unwrap();
         let says = |error: &Error, argument: &str, shapes: [&str; 2]| {
@@ -51,10 +51,10 @@ fn products_that_do_not_fit_name_the_argument() {
         says(&sampled(4, 4, a.nnz()), "a", ["4 x 2", "3 x 4"]);
         says(&sampled(3, 3, a.nnz()), "b", ["2 x 3", "2 x 4"]);
         assert_eq!(refused(&sampled(3, 4, 1)).0, "values");
-        let spread = device.zeros_tensor([a.nnz(), 2]).unwrap().part(|all| all.index(1, 0)).unwrap();
+        let spread = device.zeros([a.nnz(), 2]).unwrap().part(|all| all.index(1, 0)).unwrap();
         let error = sparse.sddmm(Sddmm::new(), &a, &tall(3, 2), &tall(2, 4), spread).unwrap_err().error;
         says(&error, "values", ["2 apart", "`contiguous`"]);
-        let spread = device.zeros_tensor([a.nnz(), 2]).unwrap().part(|all| all.index(1, 0)).unwrap();
+        let spread = device.zeros([a.nnz(), 2]).unwrap().part(|all| all.index(1, 0)).unwrap();
         let error = sparse.spgemm_masked(1.0, &a, &wide, &a, spread).unwrap_err().error;
         assert_eq!(refused(&error).0, "mask");
         says(&sparse.to_dense(&a, tall(4, 3)).unwrap_err().error, "dense", ["4 x 3", "3 x 4"]);

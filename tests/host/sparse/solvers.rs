@@ -45,7 +45,8 @@ fn check<T: Sample + SolveElement>(
     let a = model.up_csr::<i32>(device);
     let how = Iteration::new().tolerance(tolerance).limit(600).every(4).restart(25);
     let x = device.zeros(model.rows).unwrap();
-    let solution = method(&device.sparse(), &a, m, &b_up, x, &how).unwrap_or_else(|e| panic!("{what}: {e}"));
+    let solution =
+        method(&device.sparse(), &a, m, &b_up, x.into_buffer(), &how).unwrap_or_else(|e| panic!("{what}: {e}"));
     let real = residual(model, &down(device, &solution.x), &b);
     // The recurrence leaves the true residual by some multiple of the unit.
     assert!(real <= 20.0 * tolerance + 1e4 * T::UNIT, "{what}: {real:e} after {}", solution.iterations);
@@ -247,7 +248,7 @@ fn zero_right_sides_exact_guesses_and_broken_matrices_end_at_once_or_say_so() {
         let (a, sparse, m) = (model.up_csr::<i32>(&device), device.sparse(), Preconditioner::Identity);
         let how = Iteration::new().every(2).limit(40);
         for method in methods {
-            let zero = device.zeros::<f64>(25).unwrap().share();
+            let zero = device.zeros::<f64>(25).unwrap().into_buffer().share();
             let guess = up(&device, vec![3.0f64; 25]);
             let solution = method(&sparse, &a, &m, &zero, guess, &how).unwrap();
             assert!(solution.iterations == 0 && down(&device, &solution.x) == vec![0.0; 25]);
@@ -258,9 +259,9 @@ fn zero_right_sides_exact_guesses_and_broken_matrices_end_at_once_or_say_so() {
             let solution = method(&sparse, &a, &m, &b, up(&device, vec![1.0f64; 25]), &how).unwrap();
             assert!(down(&device, &solution.x).iter().all(|x| (x - 1.0).abs() < 1e-12), "{:?}", solution.history);
             let nan = a.with_values(up(&device, vec![f64::NAN; a.nnz()])).unwrap();
-            let broken = method(&sparse, &nan, &m, &b, device.zeros(25).unwrap(), &how).unwrap_err();
+            let broken = method(&sparse, &nan, &m, &b, device.zeros(25).unwrap().into_buffer(), &how).unwrap_err();
             assert!(matches!(broken, Unsolved::Broken { .. }), "{broken}");
-            let short = method(&sparse, &a, &m, &b, device.zeros(24).unwrap(), &how).unwrap_err();
+            let short = method(&sparse, &a, &m, &b, device.zeros(24).unwrap().into_buffer(), &how).unwrap_err();
             let Unsolved::Failed { error, x: Some(x) } = short else { panic!("{short}") };
             assert_eq!((refused(&error).0.as_str(), x.len()), ("x", 24));
         }

@@ -5,7 +5,7 @@ use crate::common::{Rng, Sample, devices, down, up};
 use crate::each_sparse;
 use windlass::sparse::{Coo, Csr, SolveElement, SparseElement, Spmm};
 use windlass::tensor::Layout;
-use windlass::{Complex, Device, Diag, Order, Transpose, Uplo};
+use windlass::{Complex, Device, Diag, Transpose, Uplo, sparse::Order};
 
 /// What one width of index gave: names, and bytes.
 type Answers = Vec<(String, Vec<u8>)>;

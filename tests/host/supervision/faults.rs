@@ -6,7 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use windlass::clock::{ManualClock, Timing};
-use windlass::{Error, FaultPlan, OpInfo, Phase, RestartPolicy, Stale, Trace};
+use windlass::{
+    Error, FaultPlan, RestartPolicy,
+    error::Stale,
+    health::Phase,
+    trace::{OpInfo, Trace},
+};
 
 #[test]
 fn a_fault_poisons_what_is_in_flight_with_its_cause_and_the_last_operations() {
@@ -30,7 +35,7 @@ fn the_ring_of_last_operations_keeps_the_newest_eight() {
     let device = suffering(FaultPlan::new().poison(20)).open().unwrap();
     let mut x = up(&device, [1.0f64]);
     for _ in 0..18 {
-        x = device.fill(x, 3.0).unwrap().into_output();
+        x = device.fill(x, 3.0).unwrap().into_buffer();
     }
     x = device.blas().scal(1.0, x).unwrap().into_buffer();
     let error = device.blas().nrm2(&x).unwrap().await_result().unwrap_err();

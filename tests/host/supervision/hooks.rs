@@ -4,7 +4,7 @@ use super::{LONG, SELF_TEST, suffer, suffer_and_recover, suffering};
 use crate::common::{down, host, up, within};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use windlass::{Device, Error, FaultPlan, GpuRef, Phase, RestartPolicy};
+use windlass::{Device, Error, FaultPlan, GpuRef, RestartPolicy, health::Phase};
 
 #[test]
 fn data_is_back_before_anybody_sees_the_new_life() {

@@ -7,7 +7,7 @@ use crate::common::{
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 use windlass::clock::{ManualClock, Timing};
-use windlass::{Error, FaultPlan, Phase, RestartPolicy};
+use windlass::{Error, FaultPlan, RestartPolicy, health::Phase};
 
 #[test]
 fn a_rebuild_lets_what_is_in_flight_end_first() {

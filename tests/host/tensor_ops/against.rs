@@ -18,7 +18,7 @@ fn random_expressions_equal_the_loops() {
 
 /// The library is there, or the device is no GPU.
 fn has(device: &Device, backend: Backend) -> bool {
-    let x = device.zeros_tensor::<f32>([1]).unwrap();
+    let x = device.zeros::<f32>([1]).unwrap();
     let asked = device.tensor_ops().backend(backend).explain("i,i->", (&x, &x));
     !matches!(asked, Err(Error::LibraryMissing { .. }))
 }

@@ -115,7 +115,7 @@ fn the_path_that_is_given_is_taken() {
 fn a_plan_says_how_each_step_is_computed() {
     let device = Device::host().unwrap();
     let ops = device.tensor_ops();
-    let zeros = |extents: &[usize]| device.zeros_tensor::<f32>(extents).unwrap();
+    let zeros = |extents: &[usize]| device.zeros::<f32>(extents).unwrap();
     let routes = |text: &str, extents: &[&[usize]]| {
         let tensors: Vec<_> = extents.iter().map(|extents| zeros(extents)).collect();
         let views: Vec<_> = tensors.iter().map(|tensor| tensor.view()).collect();

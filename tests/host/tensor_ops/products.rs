@@ -77,7 +77,7 @@ fn products_with_names_are_the_expressions() {
 fn products_refuse_what_does_not_fit() {
     let device = Device::host().unwrap();
     let ops = device.tensor_ops();
-    let x = |extents: &[usize]| device.zeros_tensor::<f32>(extents).unwrap();
+    let x = |extents: &[usize]| device.zeros::<f32>(extents).unwrap();
     let told = |error: Error| match error {
         Error::InvalidArgument { argument, reason, .. } => format!("{argument}: {reason}"),
         other => panic!("{other}"),

@@ -13,7 +13,7 @@ fn a_replay_gives_what_the_calls_give_and_a_file_as_well() {
                 // A product, a copy between, and a sum without one.
                 let gram = r.tensor_ops().einsum("ij,kj,il,ml->km", (&x, &x, &x, &x))?.into_output();
                 let spec = windlass::tensor_ops::Contract::new("ij,jk->ki")?;
-                let out = Tensor::from_buffer(out, [3, 3])?;
+                let out = Tensor::from_buffer(out.into_buffer(), [3, 3])?;
                 r.tensor_ops().contract(&spec, &gram, &gram, out).map(drop)?;
                 Ok(())
             })
@@ -30,7 +30,7 @@ fn a_replay_gives_what_the_calls_give_and_a_file_as_well() {
                 let gram = ops.einsum("ij,kj,il,ml->km", (&x, &x, &x, &x)).unwrap().into_output();
                 let wanted = ops.einsum("ij,jk->ki", (&gram, &gram)).unwrap().await_result().unwrap();
                 let (input, out) = (device.upload(&data).unwrap().into_output(), device.uninit::<f64>(9).unwrap());
-                let (out,) = program.replay((&input,), (out,)).unwrap().await_result().unwrap().buffers;
+                let (out,) = program.replay((&input,), (out,)).unwrap().await_result().unwrap().operands;
                 assert_eq!(down(&device, &out), down(&device, wanted.buffer()));
             }
         }

@@ -15,7 +15,7 @@ fn told<O>(result: Result<O, Error>) -> String {
 fn bad_input_is_refused_before_anything_is_submitted() {
     for device in devices() {
         let ops = device.tensor_ops();
-        let x = |extents: &[usize]| device.zeros_tensor::<f32>(extents).unwrap();
+        let x = |extents: &[usize]| device.zeros::<f32>(extents).unwrap();
         let (square, wide) = (x(&[2, 2]), x(&[2, 3]));
         let before = device.stats().dispatches;
         for (error, part) in [
@@ -64,9 +64,9 @@ fn bad_input_is_refused_before_anything_is_submitted() {
 #[test]
 fn a_tensor_of_another_device_or_generation_is_refused() {
     let own = windlass::Device::host().unwrap();
-    let x = own.zeros_tensor::<f32>([2, 2]).unwrap();
+    let x = own.zeros::<f32>([2, 2]).unwrap();
     for device in devices() {
-        let y: Tensor<f32> = device.zeros_tensor([2, 2]).unwrap();
+        let y: Tensor<f32> = device.zeros([2, 2]).unwrap();
         for text in ["ij,jk->ik", "ij,jk->ijk", "ij,ij->", "ij,kl->i"] {
             let error = device.tensor_ops().einsum(text, (&y, &x)).unwrap_err();
             assert!(!matches!(error, Error::LibraryError { .. }), "{error}");

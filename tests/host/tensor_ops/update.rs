@@ -116,7 +116,7 @@ fn a_tensor_that_is_not_read_may_hold_anything() {
                 device.tensor_ops().contract(&Contract::new(text).unwrap(), &a, &b, c).unwrap().await_result().unwrap();
             assert_eq!(device.download(&c).unwrap().await_result().unwrap(), [3.0; 4]);
         }
-        let c = device.uninit_tensor([2, 3]).unwrap();
+        let c = device.uninit([2, 3]).unwrap();
         let spec = Contract::new("ij,ji->ij").unwrap();
         let c = device.tensor_ops().contract(&spec, &a, &b, c).unwrap().await_result().unwrap();
         assert_eq!(device.download(&c).unwrap().await_result().unwrap(), [1.0; 6]);
@@ -187,7 +187,7 @@ fn conjugates_of_transposed_operands_are_not_copied() {
         let x = device.tensor([6, 4], (0..24).map(number).collect::<Vec<_>>()).unwrap();
         let spec = Contract::new("ki,kj->ij").unwrap().conj_a();
         let before = device.stats().dispatches;
-        let c = device.uninit_tensor([4, 4]).unwrap();
+        let c = device.uninit([4, 4]).unwrap();
         let gram = device.tensor_ops().contract(&spec, &x, &x, c).unwrap().await_result().unwrap();
         assert_eq!(device.stats().dispatches - before, 1, "one product");
         let got = device.download(&gram).unwrap().await_result().unwrap();

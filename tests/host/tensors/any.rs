@@ -3,7 +3,11 @@
 use crate::common::{Rng, devices, host, seeds};
 use windlass::expressions::{Formula, Overflow, Symbol};
 use windlass::tensor::{AxisSlice, Layout};
-use windlass::{AnyBuffer, AnyTensor, AnyTensorRef, Bool, Complex, DType, Device, Element, Error, Tensor, bf16, f16};
+use windlass::{
+    Bool, Complex, DType, Device, Element, Error, Tensor, bf16, f16,
+    op::AnyBuffer,
+    tensor::{AnyTensor, AnyTensorRef},
+};
 
 /// The same elements with and without their type.
 fn pair<T: Element>(device: &Device, extents: &[usize], rng: &mut Rng) -> (Tensor<T>, AnyTensor) {
@@ -32,10 +36,10 @@ fn alike<T: Element>(device: &Device, rng: &mut Rng) {
     // Into a part of another.
     let half = |all: &Layout| all.slice((AxisSlice::Rest, all.shape().last().copied().unwrap_or(0) / 2..));
     if !extents.is_empty() {
-        let target = device.zeros_tensor::<T>(&extents).unwrap();
+        let target = device.zeros::<T>(&extents).unwrap();
         let wanted = device.assign(target.part(half).unwrap(), typed.slice((AxisSlice::Rest, ..)).unwrap());
         let wanted = wanted.map(|pending| pending.into_output());
-        let zeros = device.zeros_tensor::<T>(&extents).unwrap();
+        let zeros = device.zeros::<T>(&extents).unwrap();
         let got = device.assign_any(zeros.into(), half, &any);
         match (wanted, got) {
             (Ok(wanted), Ok(got)) => assert_eq!(device.bytes_any(&wanted).unwrap(), device.bytes_any(&got).unwrap()),
@@ -105,12 +109,11 @@ fn what_does_not_fit_is_refused_and_comes_back() {
         let x = device.tensor_any(DType::F32, [2], &[0; 8]).unwrap();
         let x = x.downcast::<u32>().unwrap_err();
         assert!(x.view().downcast::<u32>().is_none());
-        let source = device.zeros_tensor::<u32>([2]).unwrap();
+        let source = device.zeros::<u32>([2]).unwrap();
         let rejected = device.assign_any(x, |all| Ok(all.clone()), &source).unwrap_err();
         let x = rejected.back.unwrap();
         refused(rejected.error, "its elements are u32, but those of the target f32");
-        let rejected =
-            device.assign_any(x, |all| all.index(3, 0), &device.zeros_tensor::<f32>([2]).unwrap()).unwrap_err();
+        let rejected = device.assign_any(x, |all| all.index(3, 0), &device.zeros::<f32>([2]).unwrap()).unwrap_err();
         let (buffer, layout) = rejected.back.unwrap().into_parts();
         refused(rejected.error, "axis 3");
         assert_eq!((buffer.len(), layout.shape()), (2, &[2][..]));
@@ -133,7 +136,7 @@ fn what_does_not_fit_is_refused_and_comes_back() {
 #[test]
 fn one_of_another_device_or_life_is_refused() {
     let (one, other) = (host(1).open().unwrap(), host(1).open().unwrap());
-    let x: AnyTensor = one.zeros_tensor::<f32>([2]).unwrap().into();
+    let x: AnyTensor = one.zeros::<f32>([2]).unwrap().into();
     refused(other.contiguous_any(&x).unwrap_err(), "belongs to");
     refused(other.cast_any(&x, DType::F64, Overflow::Saturate).unwrap_err(), "belongs to");
     one.rebuild(crate::common::LONG).unwrap();

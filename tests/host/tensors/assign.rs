@@ -39,7 +39,7 @@ fn random_copies<T: Element>(device: &Device, rng: &mut Rng) {
     let is_distinct = layout.is_distinct();
     let (filled, written) = if rng.below(3) == 0 {
         at.iter().for_each(|place| wanted[*place] = value);
-        (true, device.fill_part(target.part(|_| Ok(layout)).unwrap(), value))
+        (true, device.fill(target.part(|_| Ok(layout)).unwrap(), value))
     } else {
         let elements = spelled(device, &small_view);
         at.iter().zip(elements).for_each(|(place, x)| wanted[*place] = x);
@@ -93,7 +93,7 @@ fn large<T: Element>(device: &Device, extents: &[usize], order: &[isize]) {
         T::DTYPE
     );
     // And back, in place of zeros.
-    let back = device.zeros_tensor::<T>(extents).unwrap();
+    let back = device.zeros::<T>(extents).unwrap();
     let back = device.assign(back.part(|all| all.permute(order)).unwrap(), &dense).unwrap().await_result().unwrap();
     assert!(same(&device.download(back.buffer()).unwrap().await_result().unwrap(), &data));
 }
@@ -124,7 +124,7 @@ fn many_axes<T: Element>(device: &Device) {
     let value = bits_of::<T>(u32::MAX);
     let mut wanted = data.clone();
     places(&turned.slice((.., 1)).unwrap()).into_iter().for_each(|place| wanted[place] = value);
-    let filled = device.fill_part(x.part(|all| all.permute(&order[..])?.slice((.., 1))).unwrap(), value).unwrap();
+    let filled = device.fill(x.part(|all| all.permute(&order[..])?.slice((.., 1))).unwrap(), value).unwrap();
     let filled = device.download(&filled.into_output()).unwrap().await_result().unwrap();
     assert_same_bits(&filled, &wanted, "a filled half");
 }
@@ -153,7 +153,7 @@ fn copies_are_ordered_like_every_other_operation() {
         for round in 2..20i64 {
             // Each reads what the one before has written, with no wait between them.
             let turned = device.contiguous(x.transpose().flip(0).unwrap()).unwrap().into_output();
-            let whole = device.fill_part(x.part(|all| all.index(0, (round % 64) as isize)).unwrap(), round).unwrap();
+            let whole = device.fill(x.part(|all| all.index(0, (round % 64) as isize)).unwrap(), round).unwrap();
             let half = whole.into_output().part(|all| all.slice((32.., ..))).unwrap();
             x = device.assign(half, turned.slice(..32).unwrap()).unwrap().into_output();
         }
@@ -172,11 +172,11 @@ fn copies_are_ordered_like_every_other_operation() {
 fn a_copy_into_all_of_a_tensor_needs_no_earlier_contents_and_one_into_a_part_does() {
     for device in devices() {
         let x = device.tensor([2, 3], [1, 2, 3, 4, 5, 6]).unwrap();
-        let new = device.uninit_tensor::<i32>([3, 2]).unwrap();
+        let new = device.uninit::<i32>([3, 2]).unwrap();
         let new = device.assign(new, x.transpose()).unwrap().into_output();
         assert_eq!(device.download(&new).unwrap().await_result().unwrap(), [1, 4, 2, 5, 3, 6]);
-        let new = device.uninit_tensor::<i32>([3, 2]).unwrap();
-        let rejected = device.fill_part(new.part(|all| all.index(1, 1)).unwrap(), 7).unwrap_err();
+        let new = device.uninit::<i32>([3, 2]).unwrap();
+        let rejected = device.fill(new.part(|all| all.index(1, 1)).unwrap(), 7).unwrap_err();
         assert!(rejected.back.is_some() && rejected.to_string().contains("never written"), "{rejected}");
     }
 }
@@ -184,7 +184,7 @@ fn a_copy_into_all_of_a_tensor_needs_no_earlier_contents_and_one_into_a_part_doe
 #[test]
 fn an_empty_copy_is_one_too() {
     for device in devices() {
-        let x = device.zeros_tensor::<f32>([3, 0, 2]).unwrap();
+        let x = device.zeros::<f32>([3, 0, 2]).unwrap();
         let dense = device.contiguous(x.transpose()).unwrap().await_result().unwrap();
         assert_eq!((dense.shape(), dense.len()), (&[2, 0, 3][..], 0));
         let y = device.full([2, 2], 1.0f32).unwrap();

@@ -4,8 +4,8 @@ use super::spelled;
 use crate::common::{Rng, devices, seeds};
 use windlass::rng::Normal;
 use windlass::solver::Structure;
-use windlass::tensor::AxisSlice;
-use windlass::{Device, Error, Tensor, TensorRef, Transpose, Uplo};
+use windlass::tensor::{AxisSlice, Layout};
+use windlass::{Complex, Device, Error, Gemm, Matmul, Tensor, TensorRef, Transpose, Uplo};
 
 fn small(rng: &mut Rng, n: usize) -> Vec<f64> {
     (0..n).map(|_| rng.below(9) as f64 - 4.0).collect()
@@ -67,25 +67,25 @@ fn products_of_views_in_any_order_are_those_by_indices() {
             let large = if turned { of(n + 1, m + 2) } else { of(m + 2, n + 1) };
             let before = small(rng, large.iter().product());
             let c = device.tensor(&large, &before).unwrap();
-            let part = |all: &windlass::tensor::Layout| {
+            let part = |all: &Layout| {
                 let part = if turned { all.swap_axes(-1, -2)? } else { all.clone() };
                 part.slice((AxisSlice::Rest, 1..=m, ..n))
             };
             let layout = part(c.layout()).unwrap();
             let old = spelled(&device, &TensorRef::from_buffer(c.buffer(), layout.clone()).unwrap());
-            let c =
-                device.blas().gemm_tensor(2.0, &a, &b, -1.0, c.part(part).unwrap()).unwrap().await_result().unwrap();
+            let spec = Gemm::new().alpha(2.0).beta(-1.0);
+            let c = device.blas().gemm(spec, &a, &b, c.part(part).unwrap()).unwrap().await_result().unwrap();
             let got = spelled(&device, &TensorRef::from_buffer(c.buffer(), layout.clone()).unwrap());
             let expected: Vec<f64> = wanted.iter().zip(&old).map(|(ab, c)| 2.0 * ab - c).collect();
             assert_eq!(got, expected, "{a:?} * {b:?} into {layout:?}");
             // What is no part of it stays.
-            let zeros = device.fill_part(c.part(part).unwrap(), 0.0).unwrap().into_output();
+            let zeros = device.fill(c.part(part).unwrap(), 0.0).unwrap().into_output();
             let old = device.tensor(&large, &before).unwrap();
-            let old = device.fill_part(old.part(part).unwrap(), 0.0).unwrap().into_output();
+            let old = device.fill(old.part(part).unwrap(), 0.0).unwrap().into_output();
             assert!(device.allclose(&zeros, &old, 0.0, 0.0).unwrap());
 
             // A new one.
-            let c = device.blas().product(&a, &b).unwrap().await_result().unwrap();
+            let c = device.matmul(&a, &b).unwrap().await_result().unwrap();
             let c = c.broadcast(of(m, n)).unwrap();
             assert_eq!(spelled(&device, &c), wanted);
 
@@ -95,9 +95,13 @@ fn products_of_views_in_any_order_are_those_by_indices() {
                 device.tensor(x.shape(), data).unwrap()
             };
             let (a, b) = (single(&whole_a.swap_axes(-1, -2).unwrap()), single(&whole_b));
-            let d = device.uninit_tensor::<f32>(of(m, n)).unwrap();
-            let d =
-                device.blas_lt().matmul_tensor(a.swap_axes(-1, -2).unwrap(), &b, d).unwrap().await_result().unwrap();
+            let d = device.uninit::<f32>(of(m, n)).unwrap();
+            let d = device
+                .blas_lt()
+                .matmul(Matmul::new(), a.swap_axes(-1, -2).unwrap(), &b, d)
+                .unwrap()
+                .await_result()
+                .unwrap();
             assert!(device.download(&d).unwrap().await_result().unwrap().iter().map(|x| f64::from(*x)).eq(wanted));
         });
     }
@@ -117,27 +121,28 @@ fn refused(error: &Error, argument: &str, says: &str) {
 fn strides_that_a_front_cannot_take_are_refused_and_nothing_is_copied() {
     for device in devices() {
         let (a, blas) = (device.tensor([4, 4], vec![1.0f64; 16]).unwrap(), device.blas());
-        let c = || device.zeros_tensor::<f64>([2, 2]).unwrap();
+        let c = || device.zeros::<f64>([2, 2]).unwrap();
         let spread = a.slice((AxisSlice::from(..).step(2), AxisSlice::from(..).step(2))).unwrap();
         let before = device.stats().dispatches;
-        let rejected = blas.gemm_tensor(1.0, &spread, c().view(), 0.0, c()).unwrap_err();
+        let rejected = blas.gemm(Gemm::new(), &spread, c().view(), c()).unwrap_err();
         refused(&rejected.error, "a", "`contiguous`");
         assert_eq!(rejected.back.unwrap().0.shape(), [2, 2]);
-        let rejected = blas.gemm_tensor(1.0, c().view(), spread.flip(0).unwrap(), 0.0, c()).unwrap_err();
+        let rejected = blas.gemm(Gemm::new(), c().view(), spread.flip(0).unwrap(), c()).unwrap_err();
         refused(&rejected.error, "b", "`contiguous`");
         let rejected =
-            blas.gemm_tensor(1.0, c().view(), c().view(), 0.0, c().part(|all| all.flip(1)).unwrap()).unwrap_err();
+            blas.gemm(Gemm::new(), c().view(), c().view(), c().part(|all| all.flip(1)).unwrap()).unwrap_err();
         refused(&rejected.error, "c", "`contiguous`");
-        let rejected = blas.gemm_tensor(1.0, &a, c().view(), 0.0, c()).unwrap_err();
+        let rejected = blas.gemm(Gemm::new(), &a, c().view(), c()).unwrap_err();
         refused(&rejected.error, "b", "2 rows, but a has 4 columns");
-        let rejected = blas.gemm_tensor(1.0, &a, &a, 0.0, c()).unwrap_err();
+        let rejected = blas.gemm(Gemm::new(), &a, &a, c()).unwrap_err();
         refused(&rejected.error, "c", "4 x 4");
-        let three = device.zeros_tensor::<f64>([3, 2, 2]).unwrap();
-        let rejected = blas.gemm_tensor(1.0, &three, c().view(), 0.0, c()).unwrap_err();
-        refused(&rejected.error, "a", "fewer axes");
-        let rejected = device.blas_lt().matmul_tensor(&spread, c().view(), c()).unwrap_err();
+        let three = device.zeros::<f64>([3, 2, 2]).unwrap();
+        let rejected = blas.gemm(Gemm::new(), &three, c().view(), c()).unwrap_err();
+        refused(&rejected.error, "a", "batch axes []");
+        let rejected = blas.gemm(Gemm::new(), &three, c().view(), device.zeros([4, 2, 2]).unwrap()).unwrap_err();
+        refused(&rejected.error, "a", "shape [3, 2, 2] does not broadcast to the batch axes [4]");
+        let rejected = device.blas_lt().matmul(Matmul::new(), &spread, c().view(), c()).unwrap_err();
         refused(&rejected.error, "a", "`contiguous`");
-        refused(&blas.product(a.index(0, 0).unwrap(), &a).unwrap_err(), "a", "two axes");
         let zeros = device.stats().dispatches - before;
         // On a GPU the zeros themselves are dispatches; nothing else was.
         assert!(zeros == 0 || device.kind() == windlass::DeviceKind::Cuda, "{zeros}");
@@ -185,13 +190,13 @@ fn matrices_of_the_solver_are_copied_or_used_up() {
 
         // A corner of a larger column-major tensor, whose other elements stay as they are.
         let large = columns(&device.full([5, 5], 9.0).unwrap());
-        let corner = |all: &windlass::tensor::Layout| all.slice((1..3, 2..4));
+        let corner = |all: &Layout| all.slice((1..3, 2..4));
         let large = device.assign(large.part(corner).unwrap(), a.index(0, 0).unwrap()).unwrap().into_output();
         let (layout, whole) = (corner(large.layout()).unwrap(), large.layout().clone());
         let lu = solver.lu(large.with_layout(layout.clone()).unwrap()).unwrap().await_result().unwrap();
         assert_eq!(lu.factors().layout(), &layout, "the tensor that was given");
         let large = lu.into_parts().0.with_layout(whole).unwrap();
-        let large = device.fill_part(large.part(corner).unwrap(), 9.0).unwrap().into_output();
+        let large = device.fill(large.part(corner).unwrap(), 9.0).unwrap().into_output();
         assert!(device.allclose(&large, &device.full([1], 9.0).unwrap(), 0.0, 0.0).unwrap());
     }
 }
@@ -267,7 +272,7 @@ fn real_transforms_halve_the_last_axis_and_come_back() {
         let half = fft.rfft(&x, &[1]).unwrap().into_output();
         refused(&fft.irfft(&half, 4, &[1]).unwrap_err(), "x", "[2, 2], not [2, 3]: they differ along axis 1");
         refused(&fft.irfft(half.flip(1).unwrap(), 3, &[1]).unwrap_err(), "x", "`contiguous`");
-        let halves = device.zeros_tensor::<windlass::f16>([4]).unwrap();
+        let halves = device.zeros::<windlass::f16>([4]).unwrap();
         assert_eq!(fft.rfft(&halves, &[]).unwrap().shape(), [3, 2]);
     }
 }
@@ -281,12 +286,12 @@ fn a_sparse_matrix_takes_vectors_out_of_tensors() {
         let a = sparse.upload_csr(2, 3, &[0, 2, 3], &[0, 2, 1], &[1.0f64, 2.0, 3.0]).unwrap();
         let x = device.tensor([2, 3], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
         let y = device.full([2, 2], 1.0).unwrap();
-        let row = |all: &windlass::tensor::Layout| all.index(0, 1);
+        let row = |all: &Layout| all.index(0, 1);
         let spec = || Spmv::new().alpha(2.0).beta(-1.0);
         let y = sparse.spmv(spec(), &a, x.index(0, 1).unwrap(), y.part(row).unwrap()).unwrap().into_output();
         assert_eq!(device.download(&y).unwrap().await_result().unwrap(), [1.0, 1.0, 31.0, 29.0]);
         let other = Spmv::new().trans(Transpose::Yes);
-        let long = device.uninit_tensor([3]).unwrap();
+        let long = device.uninit([3]).unwrap();
         let long = sparse.spmv(other, &a, y.index(0, 0).unwrap(), long).unwrap().into_output();
         assert_eq!(device.download(&long).unwrap().await_result().unwrap(), [1.0, 3.0, 2.0]);
         let rejected = sparse.spmv(spec(), &a, x.index(0, 1).unwrap(), y.part(|y| y.index(1, 0)).unwrap());
@@ -325,14 +330,75 @@ fn dense_operands_of_sparse_products_lie_either_way() {
         });
         let b = device.tensor([6, 2], vec![1.0f64; 12]).unwrap();
         let spread = b.slice(AxisSlice::from(..).step(2)).unwrap().slice((.., 1..)).unwrap();
-        let c = device.zeros_tensor::<f64>([2, 1]).unwrap();
+        let c = device.zeros::<f64>([2, 1]).unwrap();
         let c = sparse.spmm(Spmm::new(), &a, &spread, c).unwrap().await_result().unwrap();
         assert_eq!(device.download(&c).unwrap().await_result().unwrap(), [3.0, 3.0], "a single column may be strided");
         let wide = device.tensor([3, 4], vec![1.0f64; 12]).unwrap();
         let spread = wide.slice((.., AxisSlice::from(..).step(2))).unwrap();
-        let rejected = sparse.spmm(Spmm::new(), &a, &spread, device.zeros_tensor([2, 2]).unwrap()).unwrap_err();
+        let rejected = sparse.spmm(Spmm::new(), &a, &spread, device.zeros([2, 2]).unwrap()).unwrap_err();
         refused(&rejected.error, "b", "`contiguous`");
         let rejected = sparse.spmm(Spmm::new(), &a, &wide, rejected.back.unwrap().0).unwrap_err();
         refused(&rejected.error, "c", "2 x 2");
+    }
+}
+
+/// The conjugates of factors: served where the product reads the factor transposed, and else refused with what serves.
+#[test]
+fn conjugates_are_those_of_the_elements_or_refused_by_name() {
+    for device in devices() {
+        seeds(20, |rng, _| {
+            let (m, n, k) = (1 + rng.below(4), 1 + rng.below(4), 1 + rng.below(4));
+            let mut numbers =
+                |n: usize| -> Vec<_> { small(rng, 2 * n).chunks(2).map(|x| Complex::new(x[0], x[1])).collect() };
+            let (a, b) = (numbers(m * k), numbers(k * n));
+            let (on_a, on_b) = (device.tensor([m, k], &a[..]).unwrap(), device.tensor([k, n], &b[..]).unwrap());
+            let turned = |x: &Tensor<Complex<f64>>| device.contiguous_columns(x).unwrap().into_output();
+            let (by_columns_a, by_columns_b) = (turned(&on_a), turned(&on_b));
+            for (conj_a, conj_b, rows) in (0..8).map(|flags| (flags & 1 > 0, flags & 2 > 0, flags & 4 > 0)) {
+                let of = |x: Complex<f64>, conjugate| if conjugate { x.conj() } else { x };
+                let term = |i: usize, j: usize, l: usize| of(a[i * k + l], conj_a) * of(b[l * n + j], conj_b);
+                let want: Vec<Complex<f64>> =
+                    (0..m * n).map(|at| (0..k).map(|l| term(at / n, at % n, l)).sum()).collect();
+                let spec = || {
+                    let spec = if conj_a { Gemm::new().conjugate_a() } else { Gemm::new() };
+                    if conj_b { spec.conjugate_b() } else { spec }
+                };
+                let c = || {
+                    let layout = if rows { Layout::rows(m, n) } else { Layout::columns(m, n) };
+                    device.uninit(m * n).unwrap().with_layout(layout).unwrap()
+                };
+                // What is conjugated lies in the other order than C.
+                let a = if conj_a == rows { &by_columns_a } else { &on_a };
+                let b = if conj_b == rows { &by_columns_b } else { &on_b };
+                let got = device.blas().gemm(spec(), a, b, c()).unwrap().await_result().unwrap();
+                assert_eq!(device.to_vec(&got).unwrap(), want, "{conj_a} {conj_b} {rows}");
+                // In the same order it is refused, unless it has both.
+                for (conjugate, name, a, b) in [
+                    (conj_a, "`a`", if rows { &on_a } else { &by_columns_a }, b),
+                    (conj_b, "`b`", a, if rows { &on_b } else { &by_columns_b }),
+                ] {
+                    match device.blas().gemm(spec(), a, b, c()) {
+                        Ok(got) => assert_eq!(device.to_vec(&got).unwrap(), want),
+                        Err(rejected) => {
+                            let text = rejected.error.to_string();
+                            assert!(conjugate && text.contains(name) && text.contains("conj().eval("), "{text}");
+                            assert!(matches!(rejected.error, Error::Unsupported { .. }));
+                            assert_eq!(rejected.back.unwrap().0.shape(), [m, n]);
+                            assert!(m > 1 && n > 1, "a single line has both orders");
+                        }
+                    }
+                }
+                // The remedy that the error names.
+                let conjugated = device.map(&on_a, |x| x.conj()).unwrap();
+                let a = if conj_a { &*conjugated } else { &on_a };
+                let spec = if conj_b { Gemm::new().conjugate_b() } else { Gemm::new() };
+                let got = device.blas().gemm(spec, a, b, c()).unwrap();
+                assert_eq!(device.to_vec(&got).unwrap(), want);
+            }
+        });
+        // A real number is its conjugate.
+        let x = device.tensor([2, 2], [1.0, 2.0, 3.0, 4.0]).unwrap();
+        let c = device.blas().gemm(Gemm::new().conjugate_a().conjugate_b(), &x, &x, device.uninit([2, 2]).unwrap());
+        assert_eq!(device.to_vec(&c.unwrap()).unwrap(), [7.0, 10.0, 15.0, 22.0]);
     }
 }

@@ -25,7 +25,7 @@ fn a_window_of_a_buffer_is_a_tensor_and_stays_a_window() {
     for device in devices() {
         let buffer = device.upload((0..10).collect::<Vec<i32>>()).unwrap().into_output();
         let x = Tensor::from_buffer(buffer.narrow(2..8).unwrap(), [2, 3]).unwrap();
-        let x = device.fill_part(x.part(|all| all.index(0, 1)).unwrap(), -1).unwrap().await_result().unwrap();
+        let x = device.fill(x.part(|all| all.index(0, 1)).unwrap(), -1).unwrap().await_result().unwrap();
         assert_eq!(device.download(&x).unwrap().await_result().unwrap(), [2, 3, 4, -1, -1, -1]);
         // Shared and taken back, it has the same elements.
         let x = x.share();
@@ -46,7 +46,7 @@ fn a_window_of_a_buffer_is_a_tensor_and_stays_a_window() {
 #[test]
 fn a_borrowed_view_is_never_the_owner() {
     let device = host(1).open().unwrap();
-    let buffer: &'static DeviceBuffer<i32> = Box::leak(Box::new(device.zeros(4).unwrap()));
+    let buffer: &'static DeviceBuffer<i32> = Box::leak(Box::new(device.zeros(4).unwrap().into_buffer()));
     let view = TensorRef::from_buffer(buffer, Layout::row_major([2, 2]).unwrap()).unwrap();
     assert!(view.try_unique().is_err());
 }
@@ -70,7 +70,7 @@ fn shared_views_are_read_from_any_thread() {
 #[test]
 fn what_it_says_of_itself_is_no_dispatch() {
     let device = host(1).open().unwrap();
-    let x = device.zeros_tensor::<f32>([2, 3]).unwrap();
+    let x = device.zeros::<f32>([2, 3]).unwrap();
     let before = device.stats().dispatches;
     let place = format!("on {}, generation 0", device.name());
     assert_eq!(format!("{x:?}"), format!("Tensor<f32>([2, 3] in DeviceBuffer<f32>(6 {place}))"));
@@ -82,7 +82,7 @@ fn what_it_says_of_itself_is_no_dispatch() {
 fn the_memory_goes_back() {
     for device in devices() {
         let base = holdings(&device);
-        let x = device.zeros_tensor::<f64>([100, 100]).unwrap();
+        let x = device.zeros::<f64>([100, 100]).unwrap();
         let dense = device.contiguous(x.transpose()).unwrap();
         drop(x);
         drop(dense.into_output().share());
@@ -93,10 +93,10 @@ fn the_memory_goes_back() {
 #[test]
 fn tensors_of_an_earlier_life_are_stale() {
     let device = host(1).open().unwrap();
-    let x = device.zeros_tensor::<f64>([2, 2]).unwrap();
+    let x = device.zeros::<f64>([2, 2]).unwrap();
     device.rebuild(crate::common::LONG).unwrap();
     assert!(matches!(device.contiguous(&x), Err(Error::GpuRefStale { .. })));
-    let rejected = device.fill_part(x, 1.0).unwrap_err();
+    let rejected = device.fill(x, 1.0).unwrap_err();
     assert!(matches!(rejected.error, Error::GpuRefStale { .. }) && rejected.back.is_some());
 }
 

@@ -21,20 +21,20 @@ fn of<'a>(x: impl Into<TensorRef<'a, f64>>) -> usize {
 fn work_in_flight_stands_where_its_tensor_stands() -> Result<()> {
     for device in devices() {
         let a = device.tensor([2, 2], [1.0, 2.0, 3.0, 4.0])?;
-        let p = device.blas().product(&a, &a)?; // [[7 10] [15 22]]
+        let p = device.matmul(&a, &a)?; // [[7 10] [15 22]]
         assert_eq!((p.shape(), p.rank()), (&[2, 2][..], 2));
-        let q = device.blas().product(&p, p.transpose())?; // read, and a view of it
+        let q = device.matmul(&p, p.transpose())?; // read, and a view of it
         assert_eq!(shown(&device, &q), "[[149. 325.]\n [325. 709.]]");
         assert_eq!(trace(&device, &p)?, 29.0);
-        assert_eq!(device.item(device.sum(device.blas().product(&a, &a)?, All)?)?, 54.0); // by value
-        assert_eq!((of(&p), of(device.blas().product(&a, &a)?)), (2, 2));
+        assert_eq!(device.item(device.sum(device.matmul(&a, &a)?, All)?)?, 54.0); // by value
+        assert_eq!((of(&p), of(device.matmul(&a, &a)?)), (2, 2));
         assert_eq!(device.to_vec(p.slice((1, ..))?)?, [15.0, 22.0]);
-        let w = device.fill_part(p, 1.0)?; // moved in, and written
+        let w = device.fill(p, 1.0)?; // moved in, and written
         let part = w.part(|all| all.slice((.., 0)))?;
-        assert_eq!(shown(&device, &device.fill_part(part, 5.0)?.await_result()?), "[[5. 1.]\n [5. 1.]]");
+        assert_eq!(shown(&device, &device.fill(part, 5.0)?.await_result()?), "[[5. 1.]\n [5. 1.]]");
         let mut kept: Tensor<f64> = device.contiguous(&a)?.into();
         for _ in 0..2 {
-            kept = device.blas().product(&kept, &a)?.into();
+            kept = device.matmul(&kept, &a)?.into();
         }
         assert_eq!(shown(&device, &kept), "[[ 37.  54.]\n [ 81. 118.]]");
         let shared = device.contiguous(&a)?.share();
@@ -140,7 +140,7 @@ fn a_failure_in_the_middle_of_a_chain_is_told_by_what_reads_it() -> Result<()> {
     assert!(
         matches!(error.first_failure(), Some(Error::LibraryError { message, .. }) if message.contains("fault plan"))
     );
-    let healed = device.fill_part(failed, 4.0)?;
+    let healed = device.fill(failed, 4.0)?;
     assert_eq!(device.to_vec(&healed)?, [4.0, 4.0]);
     Ok(())
 }

@@ -30,7 +30,7 @@ fn views_have_a_last_axis_of_two_and_lie_in_the_same_memory() {
         let whole = shared.as_complex().unwrap();
         drop(shared);
         assert_eq!(whole.try_unique().unwrap().shape(), [2, 3]);
-        let none = device.zeros_tensor::<Complex<f32>>([0, 3]).unwrap();
+        let none = device.zeros::<Complex<f32>>([0, 3]).unwrap();
         assert_eq!(none.as_real().unwrap().as_complex().unwrap().shape(), [0, 3]);
         let one = device.tensor([], [C::new(1.0, 2.0)]).unwrap();
         assert_eq!(down(&device, one.as_real().unwrap()), [1.0, 2.0]);
@@ -41,17 +41,17 @@ fn views_have_a_last_axis_of_two_and_lie_in_the_same_memory() {
 fn an_owner_of_the_other_kind_writes_the_same_memory() {
     for device in devices() {
         let x = numbers(&device).into_real().unwrap();
-        let x = device.fill_part(x.part(|all| all.index(-1, 1)).unwrap(), 7.0).unwrap().into_output();
+        let x = device.fill(x.part(|all| all.index(-1, 1)).unwrap(), 7.0).unwrap().into_output();
         let x = x.into_complex().unwrap();
         assert_eq!(down(&device, &x), (0..6).map(|i| C::new(f64::from(i), 7.0)).collect::<Vec<_>>());
         // All of it is overwritten, so what was undefined is not any more.
-        let y = device.uninit_tensor::<C>([4]).unwrap().into_real().unwrap();
-        let y = device.fill_part(y, 1.0).unwrap().into_output().into_complex().unwrap();
+        let y = device.uninit::<C>([4]).unwrap().into_real().unwrap();
+        let y = device.fill(y, 1.0).unwrap().into_output().into_complex().unwrap();
         assert_eq!(down(&device, &y), [C::new(1.0, 1.0); 4]);
         // Half of it is not.
-        let y = device.uninit_tensor::<C>([4]).unwrap().into_real().unwrap();
+        let y = device.uninit::<C>([4]).unwrap().into_real().unwrap();
         let half = y.part(|all| all.slice((..2, AxisSlice::Rest))).unwrap();
-        let half = device.fill_part(half, 1.0).unwrap().into_output();
+        let half = device.fill(half, 1.0).unwrap().into_output();
         assert!(refused(&device.download(&half).map(drop).unwrap_err()).1.contains("undefined"));
         // The full extent of the buffer comes back.
         let buffer = numbers(&device).into_real().unwrap().into_buffer();
@@ -66,10 +66,10 @@ fn an_owner_of_the_other_kind_writes_the_same_memory() {
 #[test]
 fn work_on_both_kinds_follows_in_order() {
     for device in devices() {
-        let mut x = device.zeros_tensor::<C>([20_000]).unwrap();
+        let mut x = device.zeros::<C>([20_000]).unwrap();
         for round in 1..=20 {
             let before = device.contiguous(x.as_real().unwrap().index(-1, 0).unwrap()).unwrap();
-            let real = device.fill_part(x.into_real().unwrap(), f64::from(round)).unwrap().into_output();
+            let real = device.fill(x.into_real().unwrap(), f64::from(round)).unwrap().into_output();
             x = real.into_complex().unwrap();
             assert_eq!(down(&device, &before), vec![f64::from(round - 1); 20_000]);
         }
@@ -87,14 +87,13 @@ fn what_is_no_pairs_is_refused() {
         assert!(says(&odd.as_complex().map(drop).unwrap_err()).contains("`contiguous`"));
         let apart = x.slice((.., AxisSlice::from(..4).step(2))).unwrap();
         assert!(says(&apart.as_complex().map(drop).unwrap_err()).contains("`contiguous`"));
-        let buffer = device.zeros::<f32>(9).unwrap();
+        let buffer = device.zeros::<f32>(9).unwrap().into_buffer();
         let behind = buffer.slice(1..).unwrap().view(Layout::rows(4, 2)).unwrap();
         assert!(says(&behind.as_complex().map(drop).unwrap_err()).contains("`contiguous`"));
         let rejected = x.into_complex().map(drop).unwrap_err();
         assert_eq!(rejected.back.unwrap().shape(), [4, 6]);
         if shift() == 0 {
-            let pairs =
-                device.zeros_tensor::<f32>([4, 6]).unwrap().with_layout(Layout::new([4, 2], [6, 1], 2).unwrap());
+            let pairs = device.zeros::<f32>([4, 6]).unwrap().with_layout(Layout::new([4, 2], [6, 1], 2).unwrap());
             assert_eq!(pairs.unwrap().into_complex().unwrap().layout().strides(), [3]);
         }
     }

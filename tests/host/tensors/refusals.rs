@@ -19,10 +19,10 @@ fn refused(error: impl Into<Error>, argument: &str, says: &str) {
 fn sizes_that_do_not_fit() {
     for device in devices() {
         refused(device.tensor([2, 3], [1.0f32; 5]).unwrap_err(), "elements", "5 elements");
-        refused(device.zeros_tensor::<f32>([usize::MAX, 2]).unwrap_err(), "extents", "more elements");
-        refused(device.zeros_tensor::<f64>([1 << 40, 1 << 22]).unwrap_err(), "len", "overflows");
+        refused(device.zeros::<f32>([usize::MAX, 2]).unwrap_err(), "extents", "more elements");
+        refused(device.zeros::<f64>([1 << 40, 1 << 22]).unwrap_err(), "len", "overflows");
         let buffer = device.zeros::<f32>(6).unwrap();
-        let rejected = Tensor::from_buffer(buffer, [7]).unwrap_err();
+        let rejected = Tensor::from_buffer(buffer.into_buffer(), [7]).unwrap_err();
         let buffer = rejected.back.unwrap();
         refused(rejected.error, "extents", "the buffer has 6");
         let outside = Layout::new([2], [6], 0).unwrap();
@@ -52,7 +52,7 @@ fn targets_that_meet_themselves_and_sources_that_do_not_broadcast() {
         let rejected = device.assign(wide, &source).unwrap_err();
         let target = rejected.back.unwrap().0;
         refused(rejected.error, "target", "one place");
-        let rejected = device.fill_part(target.part(|all| all.windows(1, 2, 1)).unwrap(), 0).unwrap_err();
+        let rejected = device.fill(target.part(|all| all.windows(1, 2, 1)).unwrap(), 0).unwrap_err();
         let target = rejected.back.unwrap().0;
         refused(rejected.error, "target", "one place");
         assert_eq!(device.download(&target).unwrap().await_result().unwrap(), [1, 2, 3, 4, 5, 6]);
@@ -76,7 +76,7 @@ fn tensors_of_another_device() {
 #[test]
 fn views_that_there_are_not() {
     let device = host(1).open().unwrap();
-    let x = device.zeros_tensor::<i32>([2, 3, 4]).unwrap();
+    let x = device.zeros::<i32>([2, 3, 4]).unwrap();
     refused(x.permute([0, 1]).unwrap_err(), "axes", "names 2 of 3 axes");
     refused(x.permute([0, 1, 1]).unwrap_err(), "axes", "names axis 1 twice");
     refused(x.permute([0, 1, -4]).unwrap_err(), "axes", "axis -4, but there are 3 axes");
@@ -116,7 +116,7 @@ fn views_that_there_are_not() {
     refused(x.reshape([5, 5]).unwrap_err(), "extents", "are 25 elements, but [2, 3, 4] are 24");
     refused(x.reshape([usize::MAX, 2]).unwrap_err(), "extents", "more elements");
     refused(x.reshape([1; 65]).unwrap_err(), "extents", "at most 64");
-    refused(device.zeros_tensor::<i32>([1; 65]).unwrap_err(), "extents", "at most 64");
+    refused(device.zeros::<i32>([1; 65]).unwrap_err(), "extents", "at most 64");
     refused(Layout::new([2, 3], [1], 0).unwrap_err(), "strides", "1 strides for 2 axes");
     refused(Layout::new([2], [-1], 0).unwrap_err(), "strides", "");
     refused(Layout::new([3], [isize::MAX], 0).unwrap_err(), "strides", "");

@@ -95,7 +95,7 @@ fn tensors_are_printed_as_numpy_prints_arrays() {
 #[test]
 fn only_the_edges_of_a_long_tensor_are_copied_to_the_host() {
     for device in devices() {
-        let x = device.zeros_tensor::<f64>([1000, 1000]).unwrap();
+        let x = device.zeros::<f64>([1000, 1000]).unwrap();
         let before = device.stats().bytes_down;
         device.show(&x).unwrap();
         assert_eq!(device.stats().bytes_down - before, 36 * 8);

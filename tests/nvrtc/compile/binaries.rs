@@ -3,7 +3,7 @@
 use super::here::{Folder, memory_only, nvjitlink, nvrtc};
 use crate::common::fatbin::fatbin;
 use windlass::nvrtc::{Arch, CompileOptions, Emit, ImageKind, Link, Source};
-use windlass::{Error, Image};
+use windlass::{Error, nvrtc::Image};
 
 /// Of every kind of memory, more than the file is long, so that sections without bytes reach past its end.
 const SOURCE: &str = "

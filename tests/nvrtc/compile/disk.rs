@@ -4,7 +4,7 @@
 use super::here::{Folder, entries, kernel, memory_only, nvrtc, template};
 use std::path::{Path, PathBuf};
 use windlass::nvrtc::{CompileOptions, Compiler, DiskCache, Emit, Source};
-use windlass::{Image, nvrtc::CompileStats};
+use windlass::nvrtc::{CompileStats, Image};
 
 /// Compiles with a compiler that has the folder and nothing else.
 fn fresh(folder: &Folder, program: &Source) -> (Image, CompileStats) {

@@ -2,7 +2,7 @@
 
 use super::here::{Folder, kernel, memory_only, nvrtc, template};
 use windlass::nvrtc::{CompileOptions, Source};
-use windlass::{Diagnostic, Error};
+use windlass::{Error, error::Diagnostic};
 
 fn failure(program: &Source) -> (String, Vec<Diagnostic>, String) {
     match memory_only().compile(program) {

@@ -42,7 +42,7 @@ fn was_promised(name: &str) -> bool {
 /// Whether the linker is here; says so where it is not.
 #[must_use]
 pub(crate) fn nvjitlink() -> bool {
-    let empty = windlass::Image::ptx(".version 7.0\n.target sm_80\n.address_size 64\n").unwrap();
+    let empty = windlass::nvrtc::Image::ptx(".version 7.0\n.target sm_80\n.address_size 64\n").unwrap();
     match memory_only().link(&Link::new(Arch::SM_80).input(&empty)) {
         Err(Error::LibraryMissing { help, tried, .. }) => {
             assert!(!was_promised("libnvJitLink.so."), "{tried:#?}");
@@ -141,6 +141,6 @@ pub(crate) fn slow(tag: u32, emit: Emit) -> Source {
 }
 
 /// Both stand for the same compilation, not only for equal bytes.
-pub(crate) fn is_same(a: &windlass::Image, b: &windlass::Image) -> bool {
+pub(crate) fn is_same(a: &windlass::nvrtc::Image, b: &windlass::nvrtc::Image) -> bool {
     std::ptr::eq(a.bytes(), b.bytes())
 }

@@ -3,7 +3,7 @@
 use super::here::{Folder, kernel, memory_only, nvjitlink, nvrtc, template};
 use std::collections::HashSet;
 use windlass::nvrtc::{Arch, CompileOptions, Compiler, CppStandard, Emit, Link, Source};
-use windlass::{Device, Error, Image};
+use windlass::{Device, Error, nvrtc::Image};
 
 fn entries_of(image: &Image) -> Vec<String> {
     let text = image.text().unwrap();

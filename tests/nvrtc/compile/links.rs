@@ -3,7 +3,7 @@
 use super::here::{Folder, is_same, loudly, memory_only, nvjitlink, nvrtc, template};
 use crate::common::child::this_test;
 use windlass::nvrtc::{Arch, CompileOptions, Emit, ImageKind, Link, Source};
-use windlass::{Error, Image};
+use windlass::{Error, nvrtc::Image};
 
 const TWICE: &str = "__device__ float twice(float x) { return x + x; }\n";
 const KERNEL: &str =

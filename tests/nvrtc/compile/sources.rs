@@ -1,7 +1,7 @@
 //! The CUDA C++ that the examples bring, and what the PTX of the tests was made from: it compiles, and is what it says.
 
 use super::here::{memory_only, nvrtc};
-use windlass::Image;
+use windlass::nvrtc::Image;
 use windlass::nvrtc::{Arch, Compiler, Source};
 
 /// The raw string after `const SOURCE`.

@@ -1,7 +1,10 @@
 //! Buffers without their types, and operations over any number of them.
 
 use crate::common::{assert_back_at, devices, down, holdings, is_host, up};
-use windlass::{AnyBuffer, AnyBuffers, AnyIn, DType, DeviceBuffer, Dyn, Error, Op, Result, Slices, SlicesMut, Spans};
+use windlass::{
+    DType, DeviceBuffer, Error, Result,
+    op::{AnyBuffer, AnyBuffers, AnyIn, Dyn, Op, Slices, SlicesMut, Spans},
+};
 
 #[test]
 fn a_buffer_without_its_type_becomes_typed_again_by_its_own_type_only() {
@@ -52,7 +55,7 @@ impl Op for AddAll {
         }
     }
     fn host(&self, reads: Slices<'_, Self>, writes: SlicesMut<'_, Self>) -> Result<()> {
-        let number = |slice: windlass::AnySlice<'_>, i: usize| match slice.dtype() {
+        let number = |slice: windlass::op::AnySlice<'_>, i: usize| match slice.dtype() {
             DType::F32 => slice.downcast::<f32>().map(|s| f64::from(s[i])),
             DType::I64 => slice.downcast::<i64>().map(|s| s[i] as f64),
             _ => None,
@@ -65,8 +68,8 @@ impl Op for AddAll {
         }
         Ok(())
     }
-    fn wire() -> Option<windlass::Wire<Self>> {
-        windlass::Wire::plain()
+    fn wire() -> Option<windlass::op::Wire<Self>> {
+        windlass::op::Wire::plain()
     }
     fn finish(&self, (): ()) -> Result<()> {
         Ok(())
@@ -77,7 +80,7 @@ impl Op for AddAll {
 fn an_operation_takes_any_number_of_buffers_of_any_types() {
     for device in devices().iter().filter(|device| is_host(device)) {
         let (a, b) = (up(device, [0.5f32, 1.5]), up(device, [10i64, 20]).share());
-        let mut reads = windlass::AnyIns::new();
+        let mut reads = windlass::op::AnyIns::new();
         reads.extend([AnyIn::from(&a), AnyIn::from(&b), AnyIn::from(&a)]);
         let writes = [up(device, [0.0f64, 0.0]).into(), up(device, [100.0f64, 100.0]).into()].into_iter().collect();
         let written = device.dispatch(AddAll("x".into()), reads, writes).unwrap().await_result().unwrap();

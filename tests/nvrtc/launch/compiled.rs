@@ -7,7 +7,7 @@ use std::time::Duration;
 use windlass::nvrtc::{
     CompileOptions, Compiler, Emit, Global, ImageKind, LaunchConfig, Len, Link, Plain, Source, Write,
 };
-use windlass::{Device, DeviceBuffer, Error, Image};
+use windlass::{Device, DeviceBuffer, Error, nvrtc::Image};
 
 /// The GPUs under test, where programs can be compiled for them.
 fn gpus() -> Vec<Device> {

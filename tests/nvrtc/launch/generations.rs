@@ -5,7 +5,7 @@ use crate::common::{assert_back_at, builders, devices, down, holdings, up};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use windlass::nvrtc::{LaunchConfig, Len, TypedKernel, Write};
-use windlass::{Device, DeviceBuffer, Error, Image, Stale};
+use windlass::{Device, DeviceBuffer, Error, error::Stale, nvrtc::Image};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -73,7 +73,7 @@ fn a_hook_reloads_kernels_before_anybody_else_may_launch() {
             Ok(())
         };
         let device = builder.before_admission(hook).open().unwrap();
-        *mine.lock().unwrap() = Some((add_one(&device), device.zeros(4).unwrap()));
+        *mine.lock().unwrap() = Some((add_one(&device), device.zeros(4).unwrap().into_buffer()));
         device.rebuild(LONG).unwrap();
         let (kernel, x) = mine.lock().unwrap().take().unwrap();
         assert_eq!((kernel.kernel().generation(), x.generation()), (1, 1));
@@ -89,7 +89,7 @@ fn a_module_outlives_its_handles_while_its_work_is_in_flight() {
         let x = {
             let kernel = add_one(&device);
             let config = LaunchConfig::for_elements(100_000).unwrap();
-            let x = device.zeros::<f32>(100_000).unwrap();
+            let x = device.zeros::<f32>(100_000).unwrap().into_buffer();
             (0..50).fold(x, |x, _| kernel.launch(config, (x, Len)).unwrap().into_output())
         };
         assert_eq!(down(&device, &x), vec![50.0; 100_000]);

@@ -4,7 +4,7 @@ use super::kernels::{GLOBALS, module};
 use crate::common::{devices, down, is_host, refused, up};
 use std::time::Duration;
 use windlass::nvrtc::{Global, LaunchConfig, Len, TypedKernel, Write};
-use windlass::{Device, Error, Image, Module};
+use windlass::{Device, Error, Module, nvrtc::Image};
 
 type Scale = (Write<f32>, Len);
 

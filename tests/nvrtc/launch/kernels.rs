@@ -3,7 +3,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use windlass::nvrtc::{DevicePtr, Len, Plain, Read, TypedKernel, Write};
-use windlass::{Device, Image, Kernel, Module};
+use windlass::{Device, Kernel, Module, nvrtc::Image};
 
 pub(crate) const PTX: &str = include_str!("kernels.ptx");
 pub(crate) const GLOBALS: &str = include_str!("globals.ptx");

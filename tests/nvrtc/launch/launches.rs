@@ -5,7 +5,10 @@ use crate::common::{builders, devices, down, seeds, up};
 use std::sync::{Arc, Mutex};
 use windlass::nvrtc::{Arg, Args, DevicePtr, Dim3, LaunchConfig, Len, Plain};
 use windlass::tensor::Layout;
-use windlass::{DType, DeviceBuffer, OpInfo, Trace};
+use windlass::{
+    DType, DeviceBuffer,
+    trace::{OpInfo, Trace},
+};
 
 /// What `axpb` gives, in plain Rust.
 fn plain(x: &[f32], a: f32, b: f32) -> Vec<f32> {
@@ -36,7 +39,7 @@ fn what_the_kernel_writes_all_of_may_be_a_buffer_that_was_never_written() {
     for device in devices() {
         let (kernel, x) = (axpb(&device), up(&device, [1.0f32, 2.0, 3.0]).share());
         let config = LaunchConfig::for_elements(3).unwrap();
-        let args = (&x, Arg::out(device.uninit::<f32>(3).unwrap()), 3usize, 1.0f32, 0.5f32);
+        let args = (&x, Arg::out(device.uninit::<f32>(3).unwrap().into_buffer()), 3usize, 1.0f32, 0.5f32);
         // SAFETY: both have three elements, and all three are written.
         let written = unsafe { kernel.launch(config, args) }.unwrap().into_output();
         let (y,) = written.downcast::<DeviceBuffer<f32>>().unwrap();
@@ -79,16 +82,15 @@ fn tensors_are_read_and_written_where_they_lie() {
         let one = column.slice((..1, ..)).unwrap().transpose();
         // SAFETY: as above; then one element each.
         unsafe {
-            drop(kernel.launch(config, (&sum, device.zeros_tensor::<f32>([4]).unwrap(), Len, 1.0f32, 0.0f32)).unwrap());
-            let y = device.zeros_tensor::<f32>([]).unwrap();
+            drop(kernel.launch(config, (&sum, device.zeros::<f32>([4]).unwrap(), Len, 1.0f32, 0.0f32)).unwrap());
+            let y = device.zeros::<f32>([]).unwrap();
             let pending = kernel.launch(config, (&one, y, Len, 1.0f32, 0.0f32)).unwrap();
             let (y,) = pending.into_output().downcast::<DeviceBuffer<f32>>().unwrap();
             assert_eq!(down(&device, &y), [4.0]);
         }
         let written = add_one(&device).launch(config, (sum, Len)).unwrap().await_result().unwrap();
         assert_eq!(down(&device, &written), [3.0, 4.0, 5.0, 6.0]);
-        let none =
-            device.zeros_tensor::<f32>([0, 3]).unwrap().with_layout(Layout::column_major([0, 3]).unwrap()).unwrap();
+        let none = device.zeros::<f32>([0, 3]).unwrap().with_layout(Layout::column_major([0, 3]).unwrap()).unwrap();
         assert!(add_one(&device).launch(config, (none, Len)).unwrap().await_result().unwrap().is_empty());
     }
 }
@@ -128,7 +130,7 @@ fn sixteen_arguments_of_eleven_types_arrive_in_their_order() {
                 &u8s,
                 &i2,
                 sum,
-                Arg::out(index),
+                Arg::out(index.into_buffer()),
                 sf,
                 sd,
                 s1,
@@ -211,7 +213,7 @@ fn a_priority_changes_nothing_of_what_comes_out() {
         let (urgent, least) = device.nvrtc().priorities().unwrap();
         assert!(urgent <= least);
         let kernel = add_one(&device);
-        let mut x = device.zeros::<f32>(100).unwrap();
+        let mut x = device.zeros::<f32>(100).unwrap().into_buffer();
         for priority in [urgent, least] {
             let config = LaunchConfig::for_elements(100).unwrap().priority(priority);
             x = kernel.launch(config, (x, Len)).unwrap().into_output();

@@ -12,7 +12,7 @@ fn launches_and_other_operations_on_one_buffer_follow_each_other() {
         let config = LaunchConfig::for_elements(n).unwrap();
         seeds(4, |rng, _| {
             let mut want = vec![0f32; n];
-            let mut x = device.zeros::<f32>(n).unwrap();
+            let mut x = device.zeros::<f32>(n).unwrap().into_buffer();
             let ones = up(&device, vec![1.0f32; n]).share();
             let mut reads = Vec::new();
             for _ in 0..60 {
@@ -27,7 +27,7 @@ fn launches_and_other_operations_on_one_buffer_follow_each_other() {
                     }
                     3 => {
                         let value = rng.below(9) as f32;
-                        x = device.fill(x, value).unwrap().into_output();
+                        x = device.fill(x, value).unwrap().into_buffer();
                         want.fill(value);
                     }
                     _ => reads.push((device.download(&x).unwrap(), want.clone())),
@@ -71,7 +71,7 @@ fn clones_of_a_kernel_are_launched_from_many_threads_at_once() {
             for _ in 0..8 {
                 let (kernel, device) = (kernel.clone(), &device);
                 scope.spawn(move || {
-                    let mut x = device.zeros::<f32>(300).unwrap();
+                    let mut x = device.zeros::<f32>(300).unwrap().into_buffer();
                     for _ in 0..100 {
                         x = kernel.launch(config, (x, Len)).unwrap().into_output();
                     }

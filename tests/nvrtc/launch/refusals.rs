@@ -5,7 +5,7 @@ use super::kernels::{Mix, add_one, axpb, module, sixteen};
 use crate::common::{assert_back_at, devices, down, holdings, host, is_host, refused, up};
 use windlass::nvrtc::{Arg, Args, DevicePtr, LaunchConfig, Len, Plain, Write};
 use windlass::tensor::Layout;
-use windlass::{AnyBuffers, Device, DeviceBuffer, Error, Image, Rejected, Submitted, Tensor};
+use windlass::{Device, DeviceBuffer, Error, Rejected, Submitted, Tensor, nvrtc::Image, op::AnyBuffers};
 
 fn one() -> LaunchConfig {
     LaunchConfig::new(1, 32)
@@ -37,7 +37,7 @@ fn assert_healthy(device: &Device) {
     let x = device.zeros::<f32>(10).unwrap();
     let x = add_one(device).launch(LaunchConfig::for_elements(10).unwrap(), (x, Len)).unwrap().await_result().unwrap();
     assert_eq!(down(device, &x), [1.0; 10]);
-    assert_eq!(device.health().phase, windlass::Phase::Healthy);
+    assert_eq!(device.health().phase, windlass::health::Phase::Healthy);
 }
 
 #[test]
@@ -253,10 +253,12 @@ fn a_buffer_that_was_never_written_is_refused_unless_all_of_it_will_be() {
         let (error, _) = back(unsafe { kernel.launch(one(), (&x, fresh(), 2usize, 1.0f32, 1.0f32)) });
         assert_eq!(refused(&error).0, "argument 1");
         // SAFETY: refused.
-        let (error, _) = back(unsafe { kernel.launch(one(), (&fresh(), Arg::out(fresh()), 2usize, 1.0f32, 1.0f32)) });
+        let (error, _) =
+            back(unsafe { kernel.launch(one(), (&fresh(), Arg::out(fresh().into_buffer()), 2usize, 1.0f32, 1.0f32)) });
         assert_eq!(refused(&error).0, "argument 0");
         // SAFETY: both elements are written.
-        let written = unsafe { kernel.launch(one(), (&x, Arg::out(fresh()), 2usize, 1.0f32, 1.0f32)) }.unwrap();
+        let written =
+            unsafe { kernel.launch(one(), (&x, Arg::out(fresh().into_buffer()), 2usize, 1.0f32, 1.0f32)) }.unwrap();
         let (y,) = written.into_output().downcast::<DeviceBuffer<f32>>().unwrap();
         assert_eq!(down(&device, &y), [2.0, 3.0]);
     }

@@ -3,7 +3,7 @@
 use super::kernels::{Axpb, Mix, Sixteen, axpb, sixteen};
 use crate::common::{devices, down, refused, up};
 use windlass::nvrtc::{DevicePtr, LaunchConfig, Len, Out, Read, Signature, TypedKernel, Write};
-use windlass::{DeviceBuffer, Error, GpuRef, Image, Kernel, Module};
+use windlass::{DeviceBuffer, Error, GpuRef, Kernel, Module, nvrtc::Image};
 
 #[test]
 fn handles_go_between_threads_and_are_cloned() {

@@ -1,7 +1,7 @@
 //! Memory at addresses that are not its own, and variables that the caller places.
 
 use super::HEAD;
-use windlass::FindingKind;
+use windlass::error::FindingKind;
 use windlass::ptx::{Area, Checks, Fault, PtxModule, Shape};
 
 /// Adds the words at `x` to those at `y`.

@@ -1,7 +1,7 @@
 //! What the checks find, and that they find nothing where nothing is.
 
 use super::Case;
-use windlass::FindingKind;
+use windlass::error::FindingKind;
 use windlass::ptx::{Checks, Fault};
 
 /// Sums a block's words in shared memory: eight rounds, a barrier before each and one at the end.

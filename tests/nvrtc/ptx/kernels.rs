@@ -1,7 +1,7 @@
 //! Kernels on a host device without a twin.
 
 use windlass::nvrtc::{Image, KernelChecks, LaunchConfig, Len, Out, Read, Source, Write};
-use windlass::{Device, Error, FindingKind};
+use windlass::{Device, Error, error::FindingKind};
 
 const SELF_TEST: &str = include_str!("../../../src/device/supervisor/self_test.ptx");
 
@@ -128,7 +128,7 @@ fn kernels_run_in_a_worker_process() {
         let count = unsafe { module.kernel("count").unwrap().typed::<(Write<u32>,)>() }.unwrap();
         let mut y = device.zeros::<u32>(1).unwrap();
         for calls in 0..3 {
-            y = count.launch(LaunchConfig::new(1, 1), (y,)).unwrap().await_result().unwrap();
+            y = count.launch(LaunchConfig::new(1, 1), (y,)).unwrap().await_result().unwrap().into();
             assert_eq!(device.to_vec(&y).unwrap(), [calls]);
         }
     }

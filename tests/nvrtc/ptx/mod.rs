@@ -13,8 +13,8 @@ mod random;
 mod samples;
 mod texts;
 
+use windlass::error::{Finding, FindingKind};
 use windlass::ptx::{Area, Checks, Fault, PtxModule, Shape};
-use windlass::{Finding, FindingKind};
 
 /// The head of a text.
 const HEAD: &str = ".version 8.0\n.target sm_75\n.address_size 64\n";

@@ -9,7 +9,7 @@
 use crate::common::machine::record::{Recorded, recorded};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
-use windlass::FindingKind;
+use windlass::error::FindingKind;
 use windlass::ptx::Fault;
 
 const BUDGET: u64 = 1 << 22;

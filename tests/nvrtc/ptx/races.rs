@@ -3,7 +3,7 @@
 
 use super::Case;
 use super::patterns::{Pattern, UNSEEN, patterns};
-use windlass::FindingKind;
+use windlass::error::FindingKind;
 use windlass::ptx::{Checks, Fault};
 
 /// Words of shared memory at `room`; `%r1` is the address of the thread's own word there, `%r2` that of the first one, and `%q1` that

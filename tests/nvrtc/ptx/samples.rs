@@ -2,7 +2,7 @@
 //! by which thread and in which memory.
 
 use super::HEAD;
-use windlass::FindingKind;
+use windlass::error::FindingKind;
 use windlass::ptx::{Area, Checks, Fault, PtxModule, Shape};
 
 /// A kernel with the buffers `x` (read) and `y` (written), of 64 words of 32 bits. The line with `// here` is the one to blame.

@@ -5,9 +5,7 @@ use windlass::blas::Gemv;
 use windlass::fft::FftComplex;
 use windlass::nvrtc::{Kernel, LaunchConfig};
 use windlass::sparse::Csr;
-use windlass::{
-    Complex, Device, DeviceBuffer, Error, Gemm, Op, PendingDispatch, Program, Result, Slices, SlicesMut, Spans,
-};
+use windlass::{Complex, Device, DeviceBuffer, Error, Gemm, PendingDispatch, Program, Result, op::{Op, Slices, SlicesMut, Spans}};
 use windlass::{Tensor, TensorRef, Verdict, arrays::Combine};
 
 type X = DeviceBuffer<f32>;
@@ -26,12 +24,12 @@ fn work_with_a_verdict_is_no_operand(device: &Device, pending: Judged, x: X, y: 
 }
 
 fn nor_of_a_product(device: &Device, pending: Judged, x: X, c: X) -> Result<()> {
-    device.blas().gemm(Gemm::new(1, 1, 1), &pending, &x, c)?; //~ then `.await_result()?` gives its buffer
+    device.blas().gemm(Gemm::new(), &pending, &x, c)?; //~ then `.await_result()?` gives its tensor
     Ok(())
 }
 
 fn nor_what_is_written(device: &Device, pending: Judged, a: X, x: X) -> Result<()> {
-    device.blas().gemv(Gemv::new(1, 1), &a, &x, pending)?; //~ is no vector that a call can write elements of `f32` to
+    device.blas().gemv(Gemv::new(), &a, &x, pending)?; //~ is no tensor that a call can write elements of `f32` to
     Ok(())
 }
 
@@ -44,7 +42,7 @@ fn nor_a_tensor(device: &Device, x: Tensor<f32>) -> Result<()> {
     let pending = device.take(&x, &device.tensor([1], [0i64])?, 0)?;
     device.show(&pending)?; //~ work in flight is read as `&pending`, unless it has a verdict
     device.show(x.slice(..1))?; //~ a view that can fail, such as `slice` or `reshape`, is taken out of its `Result` by `?`
-    device.fill_part(x.transpose(), 1.0)?; //~ a view (`TensorRef`) is only read
+    device.fill(x.transpose(), 1.0)?; //~ a view (`TensorRef`) is only read
     Ok(())
 }
 
@@ -67,13 +65,13 @@ fn nor_read_by_a_kernel(pending: Judged, kernel: Kernel, program: Program) -> Re
 }
 
 fn what_is_read_is_borrowed(device: &Device, x: X, c: X, y: X) -> Result<()> {
-    device.blas().gemm(Gemm::new(1, 1, 1), x, &y, c)?; //~ `DeviceBuffer<f32>` is no operand that a call can read elements of
+    device.blas().gemm(Gemm::new(), x, &y, c)?; //~ `DeviceBuffer<f32>` is no tensor that a call can read elements of
     device.to_vec(y.slice(..1))?; //~ is taken out of its `Result` by `?`
     Ok(())
 }
 
 fn one_type_of_elements(device: &Device, x: X, wide: DeviceBuffer<f64>, c: X) -> Result<()> {
-    device.blas().gemm(Gemm::new(1, 1, 1), &x, &wide, c)?; //~ is no operand that a call can read elements of `f32` from
+    device.blas().gemm(Gemm::new(), &x, &wide, c)?; //~ is no tensor that a call can read elements of `f32` from
     Ok(())
 }
 
@@ -87,7 +85,7 @@ fn a_result_that_is_not_there_yet(device: &Device, x: X, a: X) -> Result<()> {
 type Tensors = (Tensor<f32>, Tensor<i64>, Tensor<u32>, Tensor<f64>);
 
 fn what_only_the_wait_tells(device: &Device, (x, n, k, p): Tensors) -> Result<()> {
-    let (dnn, zeros) = (device.dnn(), || device.zeros_tensor::<f32>([3]));
+    let (dnn, zeros) = (device.dnn(), || device.zeros::<f32>([3]));
     device.take(&x, &n, 0)?.into_output(); //~ this call has something left to report, so `into_output` cannot hand its output on
     device.put(zeros()?, &n, &x, 0, Combine::Add)?.into_output(); //~ wait for it: `.await_result()?`
     device.put_along_axis(zeros()?, &n, &x, 0, Combine::Add)?.into_output(); //~ a pending for the verdict

@@ -44,7 +44,7 @@ impl Bench {
         let filled = log.iter().find(|line| line.starts_with("cuMemset")).expect("zeros");
         let number = filled.split(' ').find(|word| word.starts_with("mem#")).expect("its number");
         self.names.borrow_mut().push((number.to_owned(), name));
-        buffer
+        buffer.into_buffer()
     }
 
     /// The names of the buffers for their numbers; `scratch` for memory that is nobody's buffer.
@@ -130,6 +130,7 @@ fn every_routine_is_called_in_one_type_at_least() {
 /// The race checker of the stand-in knows what these routines read and write: see that it does.
 #[test]
 fn what_a_routine_reads_and_writes_is_ordered_across_slots() {
+    use crate::common::{columns, into_columns};
     use windlass::blas::{Gemv, Ger};
     let driver = session();
     driver.set_total_memory(1 << 30);
@@ -140,8 +141,8 @@ fn what_a_routine_reads_and_writes_is_ordered_across_slots() {
     let ((x,), _x) = device.fill(device.uninit(3).unwrap(), 2.0).unwrap().into_parts();
     let ((y,), _y) = device.fill(device.uninit(2).unwrap(), 3.0).unwrap().into_parts();
     let before = device.stats().forced_waits;
-    let y = device.blas().gemv(Gemv::new(2, 3), &a, &x, y).unwrap().into_output();
-    let a = device.blas().ger(Ger::new(2, 3), &y, &x, a).unwrap().into_output();
+    let y = device.blas().gemv(Gemv::new(), columns(a.buffer(), 2, 3), &x, y).unwrap().into_output();
+    let a = device.blas().ger(Ger::new(), &y, &x, into_columns(a.into_buffer(), 2, 3)).unwrap().into_output();
     let x = device.fill(x, 0.0).unwrap().into_output();
     assert!(device.stats().forced_waits - before >= 2, "the operands were written on other slots");
     driver.mode(Mode::Eager);

@@ -7,16 +7,20 @@ mod case;
 #[allow(dead_code, unreachable_pub, reason = "what the suite on every device has, in part")]
 #[path = "../../blas/blaslt/check.rs"]
 mod check;
+#[allow(dead_code, unreachable_pub, reason = "what the suite on every device has, in part")]
+#[path = "../../blas/blaslt/kept.rs"]
+mod kept;
 use crate::common;
 use crate::standin;
 mod padded;
 mod tuned;
 
-use common::{down, up};
+use common::{columns, down, new_columns, rows, up};
 use standin::{Current, Mode, session};
 use std::time::Duration;
 use windlass::blaslt::{Epilogue, Operands};
-use windlass::{Device, DeviceBuffer, Error, Matmul, Transpose};
+use windlass::tensor::Layout;
+use windlass::{Device, DeviceBuffer, Error, Matmul, Tensor};
 
 const ASK: &str = "cublasLtMatmulAlgoGetHeuristic";
 const MATMUL: &str = "cublasLtMatmul";
@@ -29,7 +33,12 @@ fn device(slots: usize) -> Device {
 
 /// `y = x * 1` of eight elements.
 fn copy(device: &Device, x: &DeviceBuffer<f32>, one: &DeviceBuffer<f32>, y: DeviceBuffer<f32>) -> DeviceBuffer<f32> {
-    device.blas_lt().matmul(Matmul::new(8, 1, 1), x, one, y).expect("a product").into_output()
+    let (x, one, y) = (columns(x, 8, 1), columns(one, 1, 1), column(y));
+    device.blas_lt().matmul(Matmul::new(), x, one, y).expect("a product").into_buffer()
+}
+
+fn column(y: DeviceBuffer<f32>) -> Tensor<f32> {
+    y.with_layout(Layout::columns(8, 1)).expect("a layout")
 }
 
 #[test]
@@ -94,9 +103,10 @@ fn what_the_library_refuses_is_unsupported_with_its_word_and_costs_nothing() {
         driver.fail(ASK, 0, code);
         driver.fail(ASK, 1, code);
         let y = up(&device, [5.0f32; 8]);
-        let rejected = device.blas_lt().matmul(Matmul::new(8, 1, 1), &x, &one, y).unwrap_err();
+        let (x_1, one_1) = (columns(&x, 8, 1), columns(&one, 1, 1));
+        let rejected = device.blas_lt().matmul(Matmul::new(), x_1, one_1, column(y)).unwrap_err();
         let Error::Unsupported { reason, site } = &rejected.error else { panic!("{}", rejected.error) };
-        assert!(reason.contains("CUBLAS_STATUS_") && reason.contains("8 x 1"), "{reason}");
+        assert!(reason.contains("CUBLAS_STATUS_") && reason.contains("1 x 8"), "{reason}");
         assert_eq!(site.op(), Some("matmul"));
         // Nothing was enqueued, so what it would have written is what it was.
         assert_eq!(down(&device, &rejected.back.unwrap().0), [5.0; 8]);
@@ -119,12 +129,13 @@ fn a_library_call_that_fails_is_a_library_error_and_memory_is_asked_for_once_mor
     let mut y = copy(&device, &x, &one, up(&device, [5.0f32; 8]));
     assert_eq!(down(&device, &y), [3.0; 8]);
     driver.fail(MATMUL, 0, 14);
-    let rejected = device.blas_lt().matmul(Matmul::new(8, 1, 1), &x, &one, y).unwrap_err();
+    let (x_1, one_1) = (columns(&x, 8, 1), columns(&one, 1, 1));
+    let rejected = device.blas_lt().matmul(Matmul::new(), x_1, one_1, column(y)).unwrap_err();
     assert!(matches!(rejected.error, Error::LibraryError { .. }), "{}", rejected.error);
     assert!(rejected.error.to_string().contains("CUBLAS_STATUS_INTERNAL_ERROR"), "{}", rejected.error);
     driver.clear();
     // What a failed product would have written is not to be read, but may be written anew.
-    y = copy(&device, &x, &one, rejected.back.unwrap().0);
+    y = copy(&device, &x, &one, rejected.back.unwrap().0.into_buffer());
     assert_eq!(down(&device, &y), [3.0; 8]);
     drop((x, one, y, device));
     driver.assert_finished();
@@ -164,9 +175,10 @@ fn a_single_column_may_be_said_to_lie_far_from_the_next() {
     let device = device(1);
     let (a, b) = (up(&device, [1.0f64, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]), up(&device, [1.0, 10.0]));
     let c = up(&device, [100.0; 4]);
-    let spec = Matmul::<f64>::new(4, 1, 2).beta(1.0).ldb(1 << 61).ldc(1 << 61).ldd(1 << 61);
-    let operands = Operands::new(&a, &b).c(&c);
-    let d = device.blas_lt().matmul_with(spec, operands, Epilogue::none(), device.uninit(4).unwrap()).unwrap();
+    let far = |m| Layout::columns(m, 1).ld(1 << 61);
+    let operands = Operands::new(columns(&a, 4, 2), b.view(far(2)).unwrap()).c(c.view(far(4)).unwrap());
+    let d = device.uninit(4).unwrap().with_layout(far(4)).unwrap();
+    let d = device.blas_lt().matmul_with(Matmul::new().beta(1.0), operands, Epilogue::none(), d).unwrap();
     let d = d.await_result().unwrap();
     assert_eq!(down(&device, &d), [151.0, 162.0, 173.0, 184.0]);
     drop((a, b, c, d, device));
@@ -181,8 +193,8 @@ fn tf32_is_asked_for_where_it_is_allowed() {
     let fine = 1.0 + 2.0f32.powi(-12);
     let (x, one) = (up(&device, [fine; 8]), up(&device, [1.0f32]));
     for (allowed, want) in [(false, fine), (true, 1.0), (false, fine), (true, 1.0)] {
-        let spec = Matmul::new(8, 1, 1).tf32(allowed);
-        let d = device.blas_lt().matmul(spec, &x, &one, device.uninit(8).unwrap()).unwrap().await_result().unwrap();
+        let (x, one, d) = (columns(&x, 8, 1), columns(&one, 1, 1), new_columns(&device, 8, 1));
+        let d = device.blas_lt().matmul(Matmul::new().tf32(allowed), x, one, d).unwrap().await_result().unwrap();
         assert_eq!(down(&device, &d), [want; 8], "{allowed}");
     }
     assert_eq!((device.stats().plan_hits, device.stats().plan_misses), (2, 2));
@@ -197,8 +209,8 @@ fn a_c_of_another_type_does_not_lie_where_d_does() {
     let driver = session();
     let device = device(1);
     let ones = up(&device, vec![F8E4M3::from_f32(1.0); 16 * 16]);
-    let spec = Matmul::new(16, 16, 16).trans_a(Transpose::Yes);
-    let d = device.blas_lt().matmul(spec, &ones, &ones, device.uninit::<F8E4M3>(16 * 16).unwrap()).unwrap();
+    let (a, b, d) = (rows(&ones, 16, 16), columns(&ones, 16, 16), new_columns::<F8E4M3>(&device, 16, 16));
+    let d = device.blas_lt().matmul(Matmul::new(), a, b, d).unwrap();
     let d = d.await_result().unwrap();
     assert_eq!(down(&device, &d), vec![F8E4M3::from_f32(16.0); 16 * 16]);
     drop((ones, d, device));

@@ -72,9 +72,9 @@ fn memory_that_is_had_again_is_parted_and_freed_like_any() {
     let mut last = None;
     for turn in 0..20 {
         let x = device.fill(device.uninit::<f32>(1000).unwrap(), turn as f32).unwrap().into_output();
-        let (left, right) = x.split_at(400).unwrap();
+        let (left, right) = x.into_buffer().split_at(400).unwrap();
         let left = device.fill(left, -1.0).unwrap().into_output();
-        let right = device.blas().axpy(1.0, left.as_in().slice(0..8).unwrap(), right.narrow(0..8).unwrap());
+        let right = device.blas().axpy(1.0, left.buffer().as_in().slice(0..8).unwrap(), right.narrow(0..8).unwrap());
         let right = right.unwrap().into_buffer().widen();
         last = Some((down(&device, &left), down(&device, &right)));
     }

@@ -45,7 +45,7 @@ fn warm(driver: &Driver, device: &Device) {
         driver.mode(Mode::Manual);
         let many: Vec<_> = (0..wanted).map(|_| device.zeros::<f32>(8).unwrap()).collect();
         for y in many {
-            let y = (0..40).fold(y, |y, _| device.blas().axpy(1.0, &x, y).unwrap().into_buffer());
+            let y = (0..40).fold(y, |y, _| device.blas().axpy(1.0, &x, y).unwrap().into_output());
             drop((device.blas().nrm2(&y).unwrap(), device.download(&y).unwrap()));
         }
         calm(driver);
@@ -153,11 +153,11 @@ fn a_wait_is_put_on_the_device_once_for_each_mark_and_never_for_work_known_to_be
     // While nothing completes, each finds a slot of its own.
     let ((x,), _one) = device.fill(device.uninit(8).unwrap(), 1.0).unwrap().into_parts();
     let ((y,), _two) = device.fill(device.uninit(8).unwrap(), 2.0).unwrap().into_parts();
-    let (y, waits) = waits_of(&driver, &device, || axpy(&mut verdicts, &device, &x, y));
+    let (y, waits) = waits_of(&driver, &device, || axpy(&mut verdicts, &device, x.buffer(), y.into_buffer()));
     assert_eq!(waits, 1, "x was written on another slot");
     let (y, waits) = waits_of(&driver, &device, || {
-        let y = axpy(&mut verdicts, &device, &x, y);
-        axpy(&mut verdicts, &device, &x, y)
+        let y = axpy(&mut verdicts, &device, x.buffer(), y);
+        axpy(&mut verdicts, &device, x.buffer(), y)
     });
     assert_eq!(waits, 0, "the slot waits for that already");
     let (pending, waits) = waits_of(&driver, &device, || device.fill(x, 3.0).unwrap());
@@ -165,7 +165,7 @@ fn a_wait_is_put_on_the_device_once_for_each_mark_and_never_for_work_known_to_be
     driver.step(1000);
     assert!(common::eventually(5, || pending.is_ready()));
     let x = pending.into_output();
-    let (y, waits) = waits_of(&driver, &device, || axpy(&mut verdicts, &device, &x, y));
+    let (y, waits) = waits_of(&driver, &device, || axpy(&mut verdicts, &device, x.buffer(), y));
     assert_eq!(waits, 0, "x is known to be complete");
     driver.mode(Mode::Eager);
     assert_eq!(down(&device, &y), [2.0 + 3.0 * 1.0 + 3.0; 8]);
@@ -219,11 +219,11 @@ fn a_mode_is_set_when_it_changes_and_does_not_stay_behind() {
     use windlass::{Gemm, blas::Math};
     let driver = session();
     let device = device(1);
-    let x = up(&device, vec![1.0f32; 4]);
+    let x = device.full([2, 2], 1.0f32).unwrap();
     let (plain, tf32) = (device.blas(), device.blas().math(Math::Tf32));
     let modes = |blas: &windlass::Blas| {
-        let c = device.zeros::<f32>(4).unwrap();
-        let (c, calls) = driver.calls_in(|| blas.gemm(Gemm::new(2, 2, 2), &x, &x, c).unwrap().into_output());
+        let c = device.zeros([2, 2]).unwrap();
+        let (c, calls) = driver.calls_in(|| blas.gemm(Gemm::new(), &x, &x, c).unwrap().into_output());
         assert_eq!(down(&device, &c), [2.0; 4]);
         calls.into_iter().filter(|call| call.starts_with("cublasSet")).collect::<Vec<_>>()
     };
@@ -246,9 +246,9 @@ fn a_product_of_halves_calls_no_more_than_any_other() {
     use windlass::{Gemm, bf16, f16};
     fn calls<T: windlass::blas::GemmElement<Out = T>>(driver: &Driver, device: &Device) -> Vec<String> {
         let blas = device.blas();
-        let (x, c) = (device.zeros::<T>(4).unwrap(), device.zeros::<T>(4).unwrap());
-        let c = blas.gemm(Gemm::new(2, 2, 2), &x, &x, c).unwrap().into_output(); // its modes are set
-        let (c, calls) = driver.calls_in(|| blas.gemm(Gemm::new(2, 2, 2), &x, &x, c).unwrap().into_output());
+        let (x, c) = (device.zeros::<T>([2, 2]).unwrap(), device.zeros([2, 2]).unwrap());
+        let c = blas.gemm(Gemm::new(), &x, &x, c).unwrap().into_output(); // its modes are set
+        let (c, calls) = driver.calls_in(|| blas.gemm(Gemm::new(), &x, &x, c).unwrap().into_output());
         drop(c.share());
         calls
     }

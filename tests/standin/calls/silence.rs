@@ -5,7 +5,11 @@ use crate::common::{self, up};
 use crate::standin::{Mode, session};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use windlass::{Cost, Device, DeviceBuffer, Enqueue, Op, Result, Slices, SlicesMut, Spans, Trace};
+use windlass::{
+    Device, DeviceBuffer, Result,
+    op::{Cost, Enqueue, Op, Slices, SlicesMut, Spans},
+    trace::Trace,
+};
 
 #[test]
 fn what_is_known_to_be_complete_is_awaited_without_a_call() {

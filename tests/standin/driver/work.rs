@@ -6,7 +6,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use windlass::{
-    Device, DeviceBuffer, Enqueue, Error, LaunchDims, Op, PendingDispatch, Ptx, Result, Slices, SlicesMut, Spans,
+    Device, DeviceBuffer, Error, PendingDispatch, Result,
+    op::{Enqueue, LaunchDims, Op, Ptx, Slices, SlicesMut, Spans},
 };
 
 static KERNELS: Ptx = Ptx::new(
@@ -109,5 +110,5 @@ pub(crate) fn launch(
 /// A kernel that runs until [`Driver::release`](super::Driver::release), on a buffer of its own.
 #[track_caller]
 pub(crate) fn endless(device: &Device) -> PendingDispatch<DeviceBuffer<f32>> {
-    launch(device, c"endless", device.zeros(4).expect("a buffer"))
+    launch(device, c"endless", device.zeros(4).expect("a buffer").into_buffer())
 }

@@ -148,7 +148,7 @@ fn a_kernel_is_made_once_and_ends_with_its_device() {
 fn what_is_prepared_is_not_made_again_and_kernels_are_bounded() {
     let driver = session();
     let gpu = device(2);
-    let x = gpu.zeros_tensor::<f32>([64]).unwrap();
+    let x = gpu.zeros::<f32>([64]).unwrap();
     let formula = Formula::new(|x: Symbol<f32>| x.exp() + position(0).cast::<f32>()).unwrap();
     gpu.prepare(&formula, &x).unwrap().await_result().unwrap();
     let base = driver.calls_of("cuModuleLoadDataEx");
@@ -173,7 +173,7 @@ fn a_kernel_that_is_not_loaded_is_an_error_and_the_next_use_tries_again() {
         gpu.synchronize(crate::common::LONG).unwrap();
         // No binary for this GPU. (For want of memory it would try again.)
         driver.fail("cuModuleLoadDataEx", 0, 209);
-        let y = gpu.zeros_tensor::<f64>([8]).unwrap();
+        let y = gpu.zeros::<f64>([8]).unwrap();
         let error = gpu.map_into(&x, y, |x| x * x).unwrap().await_result().unwrap_err();
         assert!(matches!(error.error, Error::LibraryError { .. }), "{error}");
         let y = gpu.map(&x, |x| x * x).unwrap().await_result().unwrap();
@@ -208,9 +208,9 @@ fn a_program_of_formulas_is_replayed_with_the_same_bits() {
         for shift in [0, 0, 1, 3] {
             let given = gpu.upload([vec![0.0; shift], x.clone()].concat()).unwrap().into_output();
             let direct = gpu.map(given.slice(shift..).unwrap(), |x| x.sin() * 2.0 - x * x + x).unwrap().into_output();
-            let out = gpu.zeros::<f32>(N + shift).unwrap().narrow(shift..).unwrap();
+            let out = gpu.zeros::<f32>(N + shift).unwrap().into_buffer().narrow(shift..).unwrap();
             let (out,) =
-                program.replay((given.slice(shift..).unwrap(),), (out,)).unwrap().await_result().unwrap().buffers;
+                program.replay((given.slice(shift..).unwrap(),), (out,)).unwrap().await_result().unwrap().operands;
             assert_eq!(down(&gpu, &out), read(&gpu, &direct), "{shift}");
         }
     }

@@ -5,6 +5,7 @@ mod one_call;
 use crate::standin;
 mod sweep;
 
+use common::{columns, into_columns};
 use standin::{launch, session};
 use std::time::Duration;
 use windlass::{Device, Error, Gemm, Rejected, Result};
@@ -22,9 +23,9 @@ fn keep<B>(rejected: Rejected<B>) -> Error {
 }
 
 /// Waits with a limit: a failure must not make anything hang.
-fn wait<O: windlass::Output, V>(pending: windlass::PendingDispatch<O, V>) -> Result<O>
+fn wait<O: windlass::op::Output, V>(pending: windlass::PendingDispatch<O, V>) -> Result<O>
 where
-    Rejected<windlass::Bufs<O>>: Into<Error>,
+    Rejected<windlass::op::Bufs<O>>: Into<Error>,
 {
     match pending.await_timeout(LIMIT) {
         Ok(answer) => answer.map_err(Into::into),
@@ -45,17 +46,18 @@ fn program(device: &Device) -> Vec<Result<()>> {
     };
     let matrices = || -> Result<()> {
         let a = device.upload([1.0f32, 3.0, 2.0, 4.0])?.into_output();
-        let c = device.blas().gemm(Gemm::new(2, 2, 2), &a, &a, device.uninit(4)?).map_err(keep)?.into_output();
-        let copy = device.duplicate(&c)?.into_output();
+        let (a, c) = (columns(&a, 2, 2), into_columns(device.uninit(4)?.into_buffer(), 2, 2));
+        let c = device.blas().gemm(Gemm::new(), &a, &a, c).map_err(keep)?.into_output();
+        let copy = device.duplicate(c.buffer())?.into_output();
         drop(c);
         assert_eq!(wait(device.download(&copy)?)?, [7.0, 15.0, 10.0, 22.0]);
         Ok(())
     };
     let parts = || -> Result<()> {
-        let (left, right) = device.zeros::<u16>(8)?.split_at(4)?;
+        let (left, right) = device.zeros::<u16>(8)?.into_buffer().split_at(4)?;
         let left = device.fill(left, 3).map_err(keep)?.into_output();
         let right = device.fill(right, 0x0102).map_err(keep)?.into_output();
-        let all = left.join(right)?;
+        let all = left.into_buffer().join(right.into_buffer())?;
         let [three, other] = [3u16, 0x0102];
         assert_eq!(wait(device.download(&all)?)?, [three, three, three, three, other, other, other, other]);
         Ok(())

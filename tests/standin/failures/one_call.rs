@@ -2,7 +2,7 @@
 
 use super::{assert_works, common, open, wait};
 use crate::standin::{Current, Driver, Mode, session};
-use common::buffer;
+use common::{buffer, columns, into_columns};
 use windlass::{Device, DeviceBuffer, Error, Gemm};
 
 /// A warm device with two buffers of ones.
@@ -67,7 +67,8 @@ fn a_failed_launch_of_the_library_is_told_under_its_name() {
         });
     }
     fails(&driver, "cublasGemmEx", 14, |device, x, y| {
-        let rejected = device.blas().gemm(Gemm::new(2, 2, 2), &x, &x, y).expect_err("the call was to fail");
+        let (x, y) = (columns(&x, 2, 2), into_columns(y, 2, 2));
+        let rejected = device.blas().gemm(Gemm::new(), &x, &x, y).expect_err("the call was to fail");
         assert!(matches!(rejected.error, Error::LibraryError { .. }) && rejected.back.is_some());
     });
 }
@@ -84,7 +85,7 @@ fn a_pointer_mode_that_could_not_be_set_is_set_by_the_next_call() {
                 Ok(pending) => pending.into_output(),
                 Err(rejected) => {
                     errors += 1;
-                    device.fill(rejected.back.unwrap().0, 1.0).unwrap().into_output()
+                    device.fill(rejected.back.unwrap().0, 1.0).unwrap().into_buffer()
                 }
             };
             assert_eq!(wait(device.blas().dot(&x, &x).unwrap()), Ok(4.0), "the mode was taken for set");
@@ -127,7 +128,7 @@ fn what_fails_before_anything_was_enqueued_leaves_the_contents() {
                 Ok(pending) => pending.into_output(),
                 Err(rejected) => {
                     errors += 1;
-                    device.fill(rejected.back.unwrap().0, 0.0).unwrap().into_output()
+                    device.fill(rejected.back.unwrap().0, 0.0).unwrap().into_buffer()
                 }
             };
         }
@@ -137,7 +138,7 @@ fn what_fails_before_anything_was_enqueued_leaves_the_contents() {
     });
     fails(&driver, "cuStreamWaitEvent", 1, |device, x, y| {
         driver.mode(Mode::Manual);
-        let (x, y) = (device.fill(x, 2.0).unwrap().into_output(), device.fill(y, 3.0).unwrap().into_output());
+        let (x, y) = (device.fill(x, 2.0).unwrap().into_buffer(), device.fill(y, 3.0).unwrap().into_buffer());
         let (_, y) = rejected(device, &x, y);
         let y = device.blas().axpy(1.0, &x, y).expect("its contents are as before").into_buffer();
         driver.mode(Mode::Eager);

@@ -3,7 +3,7 @@
 use super::{LIMIT, assert_works, open, program};
 use crate::common::{eventually, let_others_run};
 use crate::standin::{Driver, session};
-use windlass::{Device, Error, Phase, Result};
+use windlass::{Device, Error, Result, health::Phase};
 
 /// The end of the log.
 fn last(driver: &Driver) -> String {

@@ -5,12 +5,16 @@ mod process;
 use crate::standin;
 
 use common::child::this_test;
-use common::{down, up};
+use common::{buffer, columns, down, into_columns, up};
 use standin::{Driver, Mode, endless, in_child, launch, session};
 use std::time::Duration;
 use windlass::loader::Library;
 use windlass::nvrtc::{LaunchConfig, Len};
-use windlass::{Bufs, Device, DeviceBuffer, Error, Output, PendingDispatch, Phase, Rejected, Verdict, Wait};
+use windlass::{
+    Device, DeviceBuffer, Error, PendingDispatch, Rejected, Verdict, Wait,
+    health::Phase,
+    op::{Bufs, Output},
+};
 
 /// Codes that end CUDA for the process.
 const STICKY: [&str; 14] =
@@ -36,11 +40,12 @@ fn scene(driver: &Driver, case: &str) -> Scene {
     let add_one = gpus.each_ref().map(kernels::add_one);
     driver.mode(Mode::Manual);
     let blas = gpus[0].blas();
-    let mut sums = vec![blas.axpy(1.0, &x, gpus[0].zeros(8).unwrap()).unwrap().into(), gpus[1].fill(one, 3.0).unwrap()];
-    sums.push(launch(&gpus[0], c"add_one_f32", gpus[0].zeros(8).unwrap()));
+    let mut sums =
+        vec![blas.axpy(1.0, &x, gpus[0].zeros(8).unwrap()).unwrap().into(), gpus[1].fill(one, 3.0).unwrap().into()];
+    sums.push(launch(&gpus[0], c"add_one_f32", gpus[0].zeros(8).unwrap().into_buffer()));
     // On both, because either may be the first to notice.
     for (gpu, add_one) in gpus.iter().zip(&add_one) {
-        sums.push(add_one.launch(LaunchConfig::new(1, 32), (gpu.zeros(8).unwrap(), Len)).unwrap());
+        sums.push(add_one.launch(LaunchConfig::new(1, 32), (gpu.zeros(8).unwrap().into_buffer(), Len)).unwrap());
     }
     let dots = (0..3).map(|_| blas.dot(&x, &x).unwrap()).collect();
     let data = (0..2).map(|_| gpus[0].download(&x).unwrap()).collect();
@@ -165,8 +170,13 @@ fn a_fault_that_an_enqueue_meets_gives_the_buffers_back() {
         driver.fault(scene.code);
         // A library's own status hides the fault; the code that the stream tells outranks it.
         let rejected = match scene.code % 2 {
-            0 => scene.gpus[0].blas().gemm(windlass::Gemm::new(2, 4, 2), &scene.x, &scene.x, free).unwrap_err(),
-            _ => scene.gpus[0].fill(free, 1.0f32).unwrap_err(),
+            0 => {
+                let (a, b) = (columns(&scene.x, 2, 2), columns(&scene.x, 2, 4));
+                let product =
+                    scene.gpus[0].blas().gemm(windlass::Gemm::new(), a, b, into_columns(free.into_buffer(), 2, 4));
+                buffer(product).unwrap_err()
+            }
+            _ => buffer(scene.gpus[0].fill(free, 1.0f32)).unwrap_err(),
         };
         lost(&rejected.error, scene.code);
         assert!(rejected.back.is_some());
@@ -181,7 +191,7 @@ fn a_kernel_that_faults_ends_what_is_behind_it() {
         let mut scene = scene(driver, case);
         driver.script("fault", scene.code);
         let device = &scene.gpus[0];
-        scene.sums.insert(0, launch(device, c"fault", device.zeros(4).unwrap()));
+        scene.sums.insert(0, launch(device, c"fault", device.zeros(4).unwrap().into_buffer()));
         driver.mode(Mode::Background);
         // What ran before the fault may have been done; what it stopped resolves with it.
         assert!(common::eventually(5, || device.health().phase == Phase::Lost || scene.sums[0].is_ready()));
@@ -213,7 +223,7 @@ fn a_refusal_is_no_fault() {
         assert!(!rejected.error.is_poisoning() && rejected.back.is_some());
         assert_eq!((device.health().phase, device.stats().faults), (Phase::Healthy, 0));
         let x = device.fill(rejected.back.unwrap().0, 1.0).unwrap().into_output();
-        assert_eq!(down(&device, &launch(&device, c"add_one_f32", x).into_output()), [2.0; 4]);
+        assert_eq!(down(&device, &launch(&device, c"add_one_f32", x.into_buffer()).into_output()), [2.0; 4]);
         drop(device);
         driver.assert_finished();
     }

@@ -2,10 +2,16 @@
 
 use super::{LONG, calls, inside, isolated, standin};
 use crate::common::child::this_test;
-use crate::common::{Deed, InPlace, down, up};
+use crate::common::{Deed, InPlace, columns, down, up};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
-use windlass::{Device, Enqueue, Error, Image, Matmul, Phase, Result, Wire};
+use windlass::tensor::Layout;
+use windlass::{
+    Device, Error, Matmul, Result,
+    health::Phase,
+    nvrtc::Image,
+    op::{Enqueue, Wire},
+};
 
 const LIMIT: Duration = Duration::from_secs(5);
 
@@ -32,14 +38,17 @@ impl Deed for Hold {
 
 fn hold(device: &Device, function: &str, time: Duration) {
     let hold = Hold(function.into(), time.as_millis() as u64);
-    drop(device.dispatch(InPlace(hold), (), (device.zeros(1).unwrap(),)).unwrap().await_result().unwrap());
+    drop(
+        device.dispatch(InPlace(hold), (), (device.zeros(1).unwrap().into_buffer(),)).unwrap().await_result().unwrap(),
+    );
 }
 
 /// Uses it for the first time, and waits in another thread for what comes of it.
 fn multiply(device: &Device, fused: bool) {
     let (a, c) = (up(device, [1.0f32, 2.0, 3.0, 4.0]), device.zeros::<f32>(4).unwrap());
     let c = if fused {
-        device.blas_lt().matmul(Matmul::new(2, 2, 2), &a, &a, c).unwrap().into_output()
+        let (a, c) = (columns(&a, 2, 2), c.with_layout(Layout::columns(2, 2)).unwrap());
+        device.blas_lt().matmul(Matmul::new(), &a, &a, c).unwrap().into_buffer()
     } else {
         device.blas().axpy(1.0, &a, c).unwrap().into_buffer()
     };

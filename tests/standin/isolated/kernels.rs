@@ -5,7 +5,7 @@ use crate::common::child::this_test;
 use crate::common::{assert_back_at, down, eventually, let_others_run, up};
 use std::time::Duration;
 use windlass::nvrtc::{Global, LaunchConfig, Len, Write};
-use windlass::{Device, Error, Image, Module, Phase, Stale};
+use windlass::{Device, Error, Module, error::Stale, health::Phase, nvrtc::Image};
 
 const PTX: &str = ".version 7.0\n.target sm_70\n.address_size 64\n\
     .visible .const .align 4 .u32 table[3] = {5, 6, 7};\n\

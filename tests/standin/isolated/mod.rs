@@ -8,15 +8,17 @@ use crate::standin;
 use crate::system;
 
 use common::child::{of_module, this_test};
-use common::{InPlace, assert_back_at, down, eventually, up, within};
+use common::{InPlace, assert_back_at, columns, down, eventually, up, within};
 use serde::{Deserialize, Serialize};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use windlass::blaslt::{Epilogue, Operands};
 use windlass::loader::Library;
+use windlass::tensor::Layout;
 use windlass::{
-    Device, DeviceBuffer, DeviceBuilder, DeviceKind, Enqueue, Error, Matmul, Op, Phase, RestartPolicy, Result, Slices,
-    SlicesMut, Spans, Stats, Wire,
+    Device, DeviceBuffer, DeviceBuilder, DeviceKind, Error, Matmul, RestartPolicy, Result, Stats,
+    health::Phase,
+    op::{Enqueue, Op, Slices, SlicesMut, Spans, Wire},
 };
 
 const INSIDE: &str = "WINDLASS_TEST_INSIDE";
@@ -60,7 +62,7 @@ fn a_gpu_in_a_worker_gives_the_same_answers() {
         let y = device.blas().axpy(2.0, &x, device.zeros(100_000).unwrap()).unwrap().into_buffer();
         let (left, right) = y.split_at(50_000).unwrap();
         let left = device.fill(left, 1.0).unwrap().into_output();
-        let y = down(&device, &left.join(right).unwrap());
+        let y = down(&device, &left.into_buffer().join(right).unwrap());
         assert_eq!((y[0], y[49_999], y[50_000], y[99_999]), (1.0, 1.0, 100_000.0, 199_998.0));
         assert_eq!(device.blas().nrm2(&up(&device, [3.0f32, 4.0])).unwrap().await_result().unwrap(), 5.0);
         let memory = device.memory().unwrap();
@@ -182,7 +184,7 @@ impl Op for Calls {
 }
 
 fn calls(device: &Device, function: &str) -> u64 {
-    let pending = device.dispatch(Calls(function.into()), (), (device.zeros::<u8>(1).unwrap(),)).unwrap();
+    let pending = device.dispatch(Calls(function.into()), (), (device.zeros::<u8>(1).unwrap().into_buffer(),)).unwrap();
     let text = pending.await_result().unwrap_err().to_string();
     let (_, count) = text.split_once("calls: ").expect(&text);
     count.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
@@ -354,8 +356,8 @@ fn a_copy_that_fails_half_way_is_answered_while_other_threads_go_on() {
     });
 }
 
-static ENDLESS: windlass::Ptx =
-    windlass::Ptx::new(".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry endless() { ret; }\n");
+static ENDLESS: windlass::op::Ptx =
+    windlass::op::Ptx::new(".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry endless() { ret; }\n");
 
 /// Is at its buffer for as long as the worker lives.
 #[derive(Serialize, Deserialize)]
@@ -365,7 +367,7 @@ impl common::Deed for Endless {
     const NAME: &'static str = "endless";
     type Element = u8;
     fn cuda(&self, queue: &mut Enqueue<'_, InPlace<Self>>) -> Result<()> {
-        let dims = windlass::LaunchDims { grid: (1, 1, 1), block: (1, 1, 1), shared: 0 };
+        let dims = windlass::op::LaunchDims { grid: (1, 1, 1), block: (1, 1, 1), shared: 0 };
         // SAFETY: no parameters; the kernel touches no memory.
         unsafe { queue.launch(&ENDLESS, c"endless", dims, &[]) }
     }
@@ -381,7 +383,7 @@ fn an_operation_that_fails_before_it_begins_waits_for_nobody() {
     inside(test, &[("WINDLASS_STANDIN_MODE", "background")], || {
         let device = isolated().open().unwrap();
         let x = device.zeros::<u8>(1 << 20).unwrap();
-        let ((x,), endless) = device.dispatch(InPlace(Endless), (), (x,)).unwrap().into_parts();
+        let ((x,), endless) = device.dispatch(InPlace(Endless), (), (x.into_buffer(),)).unwrap().into_parts();
         let (_, failing) = device.dispatch(Calls("cuInit".into()), (), (x,)).unwrap().into_parts();
         assert!(failing.await_timeout(LONG).expect("it waits for what came before").is_err());
         assert!(!endless.is_ready());
@@ -396,14 +398,15 @@ fn the_ways_to_multiply_are_measured_in_the_worker() {
     inside(&this_test!(), &[], || {
         let device = isolated().slots(1).open().unwrap();
         let x = up(&device, [1.0f32; 64]);
-        let spec = Matmul::new(8, 8, 8);
+        let x = columns(&x, 8, 8);
         let ds = up(&device, [7.0f32; 65]).split_at(1).unwrap();
-        let (d, tuning) = device.blas_lt().autotune(spec, Operands::new(&x, &x), Epilogue::none(), ds.1).unwrap();
+        let d = ds.1.with_layout(Layout::columns(8, 8)).unwrap();
+        let (d, tuning) = device.blas_lt().autotune(Matmul::new(), Operands::new(&x, &x), Epilogue::none(), d).unwrap();
         assert_eq!(down(&device, &d), [7.0; 64], "what is measured is written elsewhere");
         assert!(tuning.candidates.len() == 3 && tuning.chosen.is_some(), "{tuning:?}");
         assert!(tuning.candidates.iter().all(|way| way.time > Duration::ZERO), "{tuning:?}");
         // An output of the same alignment finds the way that was pinned, and the library is not asked again.
-        let d = device.blas_lt().matmul(spec, &x, &x, d).unwrap().await_result().unwrap();
+        let d = device.blas_lt().matmul(Matmul::new(), &x, &x, d).unwrap().await_result().unwrap();
         assert_eq!(down(&device, &d), [8.0; 64]);
         let told = |stats: &Stats| stats.plans_pinned == 1 && stats.plan_hits == 1 && stats.plan_misses == 0;
         assert!(eventually(10, || told(&device.stats())), "{:?}", device.stats());
@@ -450,7 +453,7 @@ fn the_watchdog_of_a_gpu_holds_nothing_against_work_that_waits() {
             many *= 2;
         }
         assert_eq!(device.stats().faults, 0, "{:?}", device.stats().last_fault);
-        assert_eq!(down(&device, other.as_in().slice(5..6).unwrap()), [1]);
+        assert_eq!(down(&device, other.buffer().as_in().slice(5..6).unwrap()), [1]);
     });
 }
 

@@ -7,7 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use windlass::{Device, DeviceBuffer, Error, InFlight, Op, OpInfo, Trace};
+use windlass::{
+    Device, DeviceBuffer, Error,
+    op::{InFlight, Op},
+    trace::{OpInfo, Trace},
+};
 
 #[test]
 fn what_follows_a_call_that_blocks_is_enqueued_after_it_and_the_rest_passes() {

@@ -6,7 +6,8 @@ use crate::standin::{Mode, device, session};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use windlass::{
-    Built, Device, DeviceBuffer, Enqueue, Op, OpKind, PlanBuilder, PlanKey, Prepare, Result, Slices, SlicesMut, Spans,
+    Device, DeviceBuffer, Result,
+    op::{Built, Enqueue, Op, OpKind, PlanBuilder, PlanKey, Prepare, Slices, SlicesMut, Spans},
 };
 
 /// Counts its drops, each of which panics.
@@ -67,7 +68,8 @@ fn each_way<const KIND: u8>() {
     assert!(eventually(60, || count(&dropped) == 40), "{}", count(&dropped));
     // Waited for, and dropped by who has waited.
     let x = device.zeros::<f32>(4).unwrap();
-    let x = device.dispatch(Holds::<KIND>(Bomb(dropped.clone())), (), (x,)).unwrap().await_result().unwrap();
+    let x =
+        device.dispatch(Holds::<KIND>(Bomb(dropped.clone())), (), (x.into_buffer(),)).unwrap().await_result().unwrap();
     drop(x);
     assert!(eventually(60, || count(&dropped) == 41));
     still_works(&device);
@@ -94,7 +96,7 @@ fn what_the_end_of_the_device_drops() {
     let device = device(2);
     for _ in 0..3 {
         let x = device.zeros::<f32>(4).unwrap();
-        drop(device.dispatch(Holds::<ENQUEUE>(Bomb(dropped.clone())), (), (x,)).unwrap());
+        drop(device.dispatch(Holds::<ENQUEUE>(Bomb(dropped.clone())), (), (x.into_buffer(),)).unwrap());
     }
     drop(device);
     driver.mode(Mode::Eager);

@@ -7,7 +7,7 @@ use crate::standin::{device, in_child, session};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use windlass::{Error, Phase};
+use windlass::{Error, health::Phase};
 
 #[test]
 fn a_rebuild_waits_for_what_is_not_enqueued_and_a_deadline_changes_nothing() {

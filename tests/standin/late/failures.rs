@@ -145,13 +145,13 @@ fn a_window_that_is_overwritten_leaves_the_rest_failed() {
         Ok(x) => x,
         Err(rejected) => rejected.back.unwrap().0,
     };
-    let x = x.widen();
+    let x = x.into_buffer().widen();
     assert!(matches!(device.download(&x).unwrap_err(), Error::Upstream { .. }));
     // In parts and joined again, it has failed as a whole.
     let (left, right) = x.split_at(4).unwrap();
     let left = device.fill(left, 1.0).unwrap().into_output();
     assert_eq!(down(&device, &left), [1.0; 4]);
-    let x = left.join(right).unwrap();
+    let x = left.into_buffer().join(right).unwrap();
     assert!(matches!(device.download(&x).unwrap_err(), Error::Upstream { .. }));
     let x = device.fill(x, 3.0).unwrap().into_output();
     assert_eq!(down(&device, &x), [3.0; 8]);

@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use windlass::{
-    Built, DeviceBuffer, Enqueue, Error, LaunchDims, Op, OpKind, PlanBuilder, PlanKey, Prepare, Ptx, Result, Slices,
-    SlicesMut, Spans,
+    DeviceBuffer, Error, Result,
+    op::{Built, Enqueue, LaunchDims, Op, OpKind, PlanBuilder, PlanKey, Prepare, Ptx, Slices, SlicesMut, Spans},
 };
 
 static KERNELS: Ptx = Ptx::new(

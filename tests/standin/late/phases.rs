@@ -5,8 +5,8 @@ use crate::common::{LONG, down, eventually, up};
 use crate::standin::{Driver, Mode, device, session};
 use std::time::Duration;
 use windlass::{
-    Device, DeviceBuffer, Enqueue, Error, LaunchDims, Made, Make, Next, Op, OpKind, Output, PendingDispatch, Ptx,
-    Readable, Result, Slices, SlicesMut, Span, Spans, Verdict,
+    Device, DeviceBuffer, Error, PendingDispatch, Result, Verdict,
+    op::{Enqueue, LaunchDims, Made, Make, Next, Op, OpKind, Output, Ptx, Readable, Slices, SlicesMut, Span, Spans},
 };
 
 static KERNELS: Ptx = Ptx::new(
@@ -141,7 +141,7 @@ fn what_a_phase_leaves_decides_what_is_made_and_the_host_agrees() {
             let x = eight(&device);
             let pending = take(&device, Take::default(), &x);
             // Written while the phases read it.
-            let x = device.fill(x, 0.0).unwrap().into_output();
+            let x = device.fill(x, 0.0).unwrap().into_buffer();
             let Taken(taken) = pending.await_result().unwrap();
             assert_eq!((down(&device, &taken), down(&device, &x)), (TAKEN.to_vec(), vec![0.0; 8]));
             // Nothing at all is something too; and what was made is a buffer like any other.

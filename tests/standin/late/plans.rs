@@ -85,7 +85,7 @@ fn what_follows_a_build_is_in_order() {
         let x = device.dispatch(prepared(Plan::new(1, &log)), (), (x,)).unwrap().into_output();
         let y = device.blas().axpy(1.0, &x, up(&device, [10.0f32; 4])).unwrap().into_buffer();
         let x = device.fill(x, 50.0).unwrap().into_output(); // after the reader
-        let x = device.dispatch(prepared(Plan::new(1, &log)), (), (x,)).unwrap().into_output();
+        let x = device.dispatch(prepared(Plan::new(1, &log)), (), (x.into_buffer(),)).unwrap().into_output();
         hold.await_arrival();
         hold.go_on();
         assert_eq!((down(&device, &x), down(&device, &y)), (vec![51.0; 4], vec![13.0; 4]));
@@ -117,7 +117,8 @@ fn a_build_that_fails_fails_all_who_wait_and_the_next_tries_again() {
         assert_eq!(built(&log), 1);
         for x in again {
             let x = device.fill(x, 5.0).unwrap().into_output();
-            let x = device.dispatch(prepared(Plan::new(9, &log)), (), (x,)).unwrap().await_result().unwrap();
+            let x =
+                device.dispatch(prepared(Plan::new(9, &log)), (), (x.into_buffer(),)).unwrap().await_result().unwrap();
             assert_eq!(down(&device, &x), [6.0; 4]);
         }
         assert_eq!(built(&log), 2);
@@ -157,7 +158,7 @@ fn plans_are_bounded_and_one_in_use_is_dropped_after_its_last_work() {
     // Two helpers would make both at once, in either order.
     assert!(eventually(30, || built(&log) == 1 && device.stats().in_flight >= 1));
     let second =
-        device.dispatch(prepared(large(2)), (), (device.fill(device.uninit(4).unwrap(), 0.0).unwrap().into_output(),));
+        device.dispatch(prepared(large(2)), (), (device.fill(device.uninit(4).unwrap(), 0.0).unwrap().into_buffer(),));
     let second = second.unwrap();
     assert!(eventually(30, || built(&log) == 2 && device.stats().in_flight >= 2));
     assert!(!first.is_ready() && dropped(&log) == 0, "it is in use");

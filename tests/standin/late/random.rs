@@ -41,12 +41,12 @@ fn step(device: &Device, rng: &mut Rng, cells: &mut [Cell], log: &Arc<Log>) {
         3 => {
             let value = rng.below(100) as f32;
             cell.model = Some(value);
-            device.fill(x, value)
+            crate::common::buffer(device.fill(x, value))
         }
         4 if from != at => {
             let other = cells[from].buffer.as_ref().unwrap();
             cell.model = cells[from].model;
-            device.copy(other, x)
+            crate::common::buffer(device.copy(other, x))
         }
         _ if from != at => {
             let other = cells[from].buffer.as_ref().unwrap();

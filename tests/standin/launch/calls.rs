@@ -4,7 +4,7 @@ use crate::common::{down, refused, up};
 use crate::kernels::{GLOBALS, add_one, axpb, module, sixteen, turn_blocks};
 use crate::standin::{Current, Driver, Mode, device, session};
 use windlass::nvrtc::{DevicePtr, Global, LaunchConfig, Len, Plain, Write};
-use windlass::{DeviceBuffer, Image, PendingHost};
+use windlass::{DeviceBuffer, PendingHost, nvrtc::Image};
 
 const GET: &str = "cuCtxGetCurrent";
 const STATE: &str = "cuDevicePrimaryCtxGetState";

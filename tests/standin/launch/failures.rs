@@ -4,7 +4,7 @@ use crate::common::{down, up};
 use crate::kernels::{GLOBALS, add_one, module, turn_blocks};
 use crate::standin::{device, session};
 use windlass::nvrtc::{Global, LaunchConfig, Len, Write};
-use windlass::{Device, DeviceBuffer, Error, Image, Kernel, Module, Result};
+use windlass::{Device, DeviceBuffer, Error, Kernel, Module, Result, nvrtc::Image};
 
 fn config() -> LaunchConfig {
     LaunchConfig::new(1, 32)

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use windlass::clock::{ManualClock, Timing};
-use windlass::{Device, DeviceBuffer, DeviceBuilder, Enqueue, Error};
+use windlass::{Device, DeviceBuffer, DeviceBuilder, Error, op::Enqueue};
 
 const MIB: usize = 1 << 20;
 
@@ -22,7 +22,7 @@ fn small() -> DeviceBuilder {
 
 /// Bytes of device memory.
 fn take(device: &Device, bytes: usize) -> Result<DeviceBuffer<u8>, Error> {
-    device.zeros(bytes)
+    Ok(device.zeros(bytes)?.into_buffer())
 }
 
 #[test]
@@ -138,8 +138,8 @@ fn the_wait_for_work_in_flight_is_bounded_and_ends_in_a_typed_error() {
 #[derive(Default)]
 struct Told(AtomicUsize);
 
-impl windlass::Trace for Told {
-    fn before_enqueue(&self, _: &windlass::OpInfo) {
+impl windlass::trace::Trace for Told {
+    fn before_enqueue(&self, _: &windlass::trace::OpInfo) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -345,7 +345,7 @@ fn memory_that_waits_on_a_slot_that_somebody_holds_comes_back_when_he_is_through
     device.synchronize(common::LONG).unwrap();
     let (op, hold) = standin::Launch::held(c"add_one_f32");
     std::thread::scope(|scope| {
-        let held = scope.spawn(|| drop(device.dispatch(op, (), (x,)).unwrap().await_result().unwrap()));
+        let held = scope.spawn(|| drop(device.dispatch(op, (), (x.into_buffer(),)).unwrap().await_result().unwrap()));
         hold.await_arrival();
         drop(many);
         let wanted = scope.spawn(|| take(&device, 7 * MIB).map(drop));

@@ -7,7 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
-use windlass::{Device, Error, InFlight, OpInfo, Trace};
+use windlass::{
+    Device, Error,
+    op::InFlight,
+    trace::{OpInfo, Trace},
+};
 
 #[test]
 fn a_download_larger_than_the_staging_is_refused_and_a_larger_upload_waits_for_it() {

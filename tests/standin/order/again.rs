@@ -19,7 +19,7 @@ fn open(slots: usize) -> (Session, Device) {
 
 fn filled(device: &Device, x: DeviceBuffer<f32>, value: f32) -> DeviceBuffer<f32> {
     let ((x,), _verdict) = device.fill(x, value).unwrap().into_parts();
-    x
+    x.into_buffer()
 }
 
 fn finish(driver: &Driver, device: Device) {
@@ -60,7 +60,7 @@ fn use_again_elsewhere() -> bool {
         assert!(matches!(other.join().unwrap(), Err(Error::Unsupported { .. })));
         (y, w, had)
     });
-    let (y, calls) = driver.calls_in(|| filled(&device, y, 7.0));
+    let (y, calls) = driver.calls_in(|| filled(&device, y.into_buffer(), 7.0));
     // Where the housekeeping thread had the slot that is told of, it was written on the other, which need not wait.
     let waits = count(&calls, "cuStreamWaitEvent");
     assert!(waits <= 1, "{calls:?}");
@@ -80,7 +80,7 @@ fn count(calls: &[String], name: &str) -> usize {
 fn memory_in_use_on_two_slots_is_not_had_again_before_both_are_done() {
     let (driver, device) = open(2);
     driver.mode(Mode::Manual);
-    let x = filled(&device, device.uninit::<f32>(LEN).unwrap(), 1.0);
+    let x = filled(&device, device.uninit::<f32>(LEN).unwrap().into_buffer(), 1.0);
     // Something behind it, so that the next one goes to the other slot, which waits.
     let x = filled(&device, x, 2.0);
     let w = up(&device, vec![0.0f32; LEN]);
@@ -89,10 +89,11 @@ fn memory_in_use_on_two_slots_is_not_had_again_before_both_are_done() {
     let (one, two) = (device.copy(&left, one).unwrap().into_output(), device.copy(&right, two).unwrap().into_output());
     let busy = device.stats().slots_busy;
     drop((left, right));
-    let many: Vec<_> = (0..6).map(|turn| filled(&device, device.uninit(LEN).unwrap(), turn as f32)).collect();
+    let many: Vec<_> =
+        (0..6).map(|turn| filled(&device, device.uninit(LEN).unwrap().into_buffer(), turn as f32)).collect();
     driver.mode(Mode::Auto);
     assert_eq!(busy, 2);
-    assert_eq!(down(&device, &one.join(two).unwrap()), [2.0; LEN]);
+    assert_eq!(down(&device, &one.into_buffer().join(two.into_buffer()).unwrap()), [2.0; LEN]);
     many.iter().enumerate().for_each(|(turn, x)| assert_eq!(down(&device, x), [turn as f32; LEN]));
     drop(many);
     finish(&driver, device);
@@ -106,11 +107,11 @@ fn what_is_had_again_stays_counted_once_and_keeps_to_the_limit() {
     let device = builder(1).memory_limit(bytes + 100).open().unwrap();
     let counted = || (device.stats().bytes_used, device.stats().bytes_peak, device.stats().allocations);
     driver.mode(Mode::Manual);
-    let mut x = filled(&device, device.uninit::<f32>(LEN).unwrap(), 0.0);
+    let mut x = filled(&device, device.uninit::<f32>(LEN).unwrap().into_buffer(), 0.0);
     let (x, calls) = driver.calls_in(|| {
         for turn in 1..=50 {
             drop(x);
-            x = device.uninit::<f32>(LEN).expect("what waits is there for it");
+            x = device.uninit::<f32>(LEN).expect("what waits is there for it").into_buffer();
             assert_eq!(counted(), (bytes, bytes, 1));
             x = filled(&device, x, turn as f32);
         }
@@ -158,20 +159,20 @@ fn begin_anew() -> u64 {
         assert!(device.download(&x).is_err(), "{what}: never written");
         x
     };
-    let x = filled(&device, device.uninit::<f32>(LEN).unwrap(), 1.0);
+    let x = filled(&device, device.uninit::<f32>(LEN).unwrap().into_buffer(), 1.0);
     let (left, right) = x.split_at(300).unwrap();
     drop(filled(&device, left, 2.0));
     drop(right);
-    let x = filled(&device, again("a split"), 3.0);
+    let x = filled(&device, again("a split").into_buffer(), 3.0);
     // SAFETY: both go at once.
     drop((unsafe { x.alias() }, x));
-    let x = filled(&device, again("an alias"), 4.0);
+    let x = filled(&device, again("an alias").into_buffer(), 4.0);
     let (op, hold) = Launch::held(c"add_one_f32");
     hold.go_on(false);
     let (x, _) = x.split_at(LEN).unwrap();
     let failed = device.dispatch(op, (), (x,)).map(drop).expect_err("it was told to fail");
     drop(failed);
-    let (left, right) = filled(&device, again("a failure"), 5.0).split_at(1).unwrap();
+    let (left, right) = filled(&device, again("a failure").into_buffer(), 5.0).split_at(1).unwrap();
     let x = left.join(right).unwrap();
     let allocations = driver.calls_of(ALLOCATE) - allocated;
     driver.mode(Mode::Auto);
@@ -187,9 +188,9 @@ fn a_device_goes_with_memory_that_was_had_again() {
     for alive in [false, true] {
         let (driver, device) = open(1);
         driver.mode(Mode::Manual);
-        drop(filled(&device, device.uninit::<f32>(LEN).unwrap(), 1.0));
-        let x = filled(&device, device.uninit::<f32>(LEN).unwrap(), 2.0);
-        let y = filled(&device, device.uninit::<f32>(LEN).unwrap(), 3.0);
+        drop(filled(&device, device.uninit::<f32>(LEN).unwrap().into_buffer(), 1.0));
+        let x = filled(&device, device.uninit::<f32>(LEN).unwrap().into_buffer(), 2.0);
+        let y = filled(&device, device.uninit::<f32>(LEN).unwrap().into_buffer(), 3.0);
         drop(y);
         let x = alive.then_some(x);
         drop(device);
@@ -216,7 +217,7 @@ fn threads_have_each_others_memory_again_in_order() {
                 scope.spawn(move || {
                     for turn in 0..60 {
                         let value = (100 * thread + turn) as f32;
-                        let x = filled(device, device.uninit::<f32>(LEN).unwrap(), value);
+                        let x = filled(device, device.uninit::<f32>(LEN).unwrap().into_buffer(), value);
                         let y = device.copy(&x, device.uninit::<f32>(LEN).unwrap()).unwrap().into_output();
                         drop(x);
                         if turn % 4 == 0 {

@@ -142,7 +142,7 @@ fn two_gpus() -> ([Device; 2], [DeviceBuffer<f32>; 3]) {
     let [one, two] = [0, 1].map(|n| Device::builder().cuda(n).slots(1).open().unwrap());
     let warm = two.copy_peer(&up(&one, vec![0.0f32; 4]), two.zeros(4).unwrap()).unwrap();
     drop(warm.await_result().unwrap()); // the path is checked
-    let buffers = [up(&one, vec![3.0f32; 4]), one.zeros(4).unwrap(), two.zeros(4).unwrap()];
+    let buffers = [up(&one, vec![3.0f32; 4]), one.zeros(4).unwrap().into_buffer(), two.zeros(4).unwrap().into_buffer()];
     [&one, &two].into_iter().for_each(|device| device.synchronize(LONG).unwrap());
     ([one, two], buffers)
 }

@@ -80,7 +80,7 @@ fn memory_goes_back_behind_the_work_on_every_part_of_it() {
         let device = Device::builder().cuda(0).slots(4).open().unwrap();
         let whole = device.fill(device.uninit::<f32>(96).unwrap(), 1.0).unwrap().await_result().unwrap();
         driver.mode(Mode::Manual);
-        let (left, rest) = whole.split_at(32).unwrap();
+        let (left, rest) = whole.into_buffer().split_at(32).unwrap();
         let (middle, right) = rest.split_at(32).unwrap();
         // While nothing completes, each goes to a stream of its own.
         let sources: Vec<_> = (0..3).map(|i| device.fill(device.uninit(32).unwrap(), i as f32).unwrap()).collect();
@@ -144,12 +144,12 @@ fn copies_between_two_devices_follow_and_are_followed() {
                     let mut want = 1.0;
                     for _ in 0..25 {
                         let mut y = there.copy_peer(&x, there.zeros(16).unwrap()).unwrap().into_output();
-                        x = here.fill(x, -1.0).unwrap().into_output(); // after the copy has read it
+                        x = here.fill(x, -1.0).unwrap().into_buffer(); // after the copy has read it
                         let times = rng.below(3);
-                        y = (0..times).fold(y, |y, _| there.blas().scal(2.0, y).unwrap().into_buffer());
+                        y = (0..times).fold(y, |y, _| there.blas().scal(2.0, y).unwrap().into_output());
                         want *= f64::from(1 << times) / 2.0;
-                        y = there.blas().scal(0.5, y).unwrap().into_buffer();
-                        x = here.copy_peer(&y, x).unwrap().into_output();
+                        y = there.blas().scal(0.5, y).unwrap().into_output();
+                        x = here.copy_peer(&y, x).unwrap().into_buffer();
                     }
                     assert_eq!(down(here, &x), [want; 16]);
                 });

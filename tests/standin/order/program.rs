@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass::{Device, DeviceBuffer, Gemm, GpuRef, In, PendingDispatch, Verdict};
 
-use crate::common::{Rng, down};
+use crate::common::{Rng, columns, down, into_columns};
 
 /// Elements of a buffer: a square matrix.
 const LEN: usize = EDGE * EDGE;
@@ -87,7 +87,7 @@ pub(crate) fn phase(device: &Device, rng: &mut Rng, own: &mut [Cell], shared: &[
             0 => fill(device, &mut cell, rng.below(5) as f64),
             1 | 2 => add(device, &mut cell, input, values, rng.below(5) as f64 - 2.0),
             3 => {
-                cell.update(|target| device.copy(input, target).unwrap().into_output());
+                cell.update(|target| device.copy(input, target).unwrap().into_buffer());
                 cell.model.copy_from_slice(values);
             }
             4 => {
@@ -124,7 +124,7 @@ pub(crate) fn phase(device: &Device, rng: &mut Rng, own: &mut [Cell], shared: &[
 }
 
 fn fill(device: &Device, cell: &mut Cell, value: f64) {
-    cell.update(|target| device.fill(target, value).unwrap().into_output());
+    cell.update(|target| device.fill(target, value).unwrap().into_buffer());
     cell.model.fill(value);
 }
 
@@ -140,7 +140,11 @@ fn multiply(device: &Device, cell: &mut Cell, (a, left): (In<'_, f64>, &[f64]), 
     if model.iter().any(|value| value.abs() >= LARGE) || left.iter().chain(right).any(|v| v.abs() >= LARGE) {
         return;
     }
-    cell.update(|c| device.blas().gemm(Gemm::new(EDGE, EDGE, EDGE), a, b, c).unwrap().into_output());
+    let (a, b) = (columns(a, EDGE, EDGE), columns(b, EDGE, EDGE));
+    cell.update(|c| {
+        let c = into_columns(c, EDGE, EDGE);
+        device.blas().gemm(Gemm::new(), a, b, c).unwrap().into_buffer()
+    });
     cell.model = model;
 }
 
@@ -164,7 +168,7 @@ fn add_to_parts(device: &Device, rng: &mut Rng, cell: &mut Cell, input: In<'_, f
     cell.update(|whole| {
         let (left, right) = whole.split_at(middle).unwrap();
         let left = device.blas().axpy(1.0, ahead, left).unwrap().into_buffer();
-        let right = if threes { device.fill(right, 3.0).unwrap().into_output() } else { right };
+        let right = if threes { device.fill(right, 3.0).unwrap().into_buffer() } else { right };
         left.join(right).unwrap()
     });
     cell.model.iter_mut().zip(values).take(middle).for_each(|(y, x)| *y += x);

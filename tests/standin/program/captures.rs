@@ -14,15 +14,15 @@ fn replay_twice(device: &Device, program: &Program) -> Vec<f32> {
     let x = up(device, vec![1.0f32; N]);
     let mut y = up(device, vec![0.0f32; N]);
     for _ in 0..2 {
-        (y,) = program.replay((&x,), (y,)).unwrap().await_result().unwrap().buffers;
+        y = program.replay((&x,), (y,)).unwrap().await_result().unwrap().operands.0.into_buffer();
     }
     down(device, &y)
 }
 
 /// A product on a slot that has no handle yet.
 fn first_product(device: &Device) {
-    let (a, b) = (up(device, vec![1.0f64; 4]), up(device, vec![1.0f64; 4]));
-    let c = device.blas().gemm(Gemm::new(2, 2, 2), &a, &b, device.zeros(4).unwrap()).unwrap();
+    let (a, b) = (device.full([2, 2], 1.0f64).unwrap(), device.full([2, 2], 1.0f64).unwrap());
+    let c = device.blas().gemm(Gemm::new(), &a, &b, device.zeros([2, 2]).unwrap()).unwrap();
     assert_eq!(down(device, &c.into_output()), [2.0; 4]);
 }
 
@@ -38,12 +38,12 @@ fn who_wants_the_driver_during_a_capture_has_it_afterwards() {
     let (program, _) = program(&device);
     let x = up(&device, vec![1.0f32; N]);
     let y = up(&device, vec![0.0f32; N]);
-    let (y,) = program.replay((&x,), (y,)).unwrap().await_result().unwrap().buffers;
+    let (y,) = program.replay((&x,), (y,)).unwrap().await_result().unwrap().operands;
     is_done(&device);
     let (axpys, handles) = (driver.calls_of("cublasAxpyEx"), driver.calls_of("cublasCreate"));
     let held = driver.hold("cublasAxpyEx_64");
     std::thread::scope(|scope| {
-        let replay = scope.spawn(|| program.replay((&x,), (y,)).unwrap().await_result().unwrap().buffers);
+        let replay = scope.spawn(|| program.replay((&x,), (y,)).unwrap().await_result().unwrap().operands);
         comes(&driver, "cublasAxpyEx", axpys);
         let (asleep, device) = (Asleep::default(), &device);
         let here = asleep.clone();
@@ -71,7 +71,7 @@ fn a_thread_that_stays_in_the_driver_puts_a_capture_off_and_no_replay() {
     let (program, _) = program(&device);
     let x = up(&device, vec![1.0f32; N]);
     let y = up(&device, vec![0.0f32; N]);
-    let (y,) = program.replay((&x,), (y,)).unwrap().await_result().unwrap().buffers;
+    let (y,) = program.replay((&x,), (y,)).unwrap().await_result().unwrap().operands;
     is_done(&device);
     let handles = driver.calls_of("cublasCreate");
     let held = driver.hold("cublasCreate_v2");
@@ -80,7 +80,7 @@ fn a_thread_that_stays_in_the_driver_puts_a_capture_off_and_no_replay() {
         let other = scope.spawn(|| first_product(&device));
         comes(&driver, "cublasCreate", handles);
         for round in 2..4 {
-            (y,) = program.replay((&x,), (y,)).unwrap().await_result().unwrap().buffers;
+            (y,) = program.replay((&x,), (y,)).unwrap().await_result().unwrap().operands;
             assert_eq!(down(&device, &y), [2.0 * round as f32; N]);
         }
         let stats = program.stats();
@@ -93,7 +93,7 @@ fn a_thread_that_stays_in_the_driver_puts_a_capture_off_and_no_replay() {
     // How often it is put off says when it is tried again.
     let tries = 1 + (1 << program.stats().put_off);
     for _ in 0..tries {
-        (y,) = program.replay((&x,), (y,)).unwrap().await_result().unwrap().buffers;
+        (y,) = program.replay((&x,), (y,)).unwrap().await_result().unwrap().operands;
         is_done(&device);
     }
     assert!(program.stats().graph_launches > 0, "{:?}", program.stats());

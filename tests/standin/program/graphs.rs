@@ -6,7 +6,7 @@ use crate::standin;
 
 use common::{down, up};
 use standin::{Mode, device};
-use windlass::{Device, DeviceBuffer, Program, ProgramStats};
+use windlass::{Device, DeviceBuffer, Program, program::ProgramStats};
 
 /// Replays on the same buffers: what was called in the last one, and what is in `y` then.
 fn replays(device: &Device, program: &Program, count: usize) -> (Vec<String>, Vec<f32>) {
@@ -17,7 +17,7 @@ fn replays(device: &Device, program: &Program, count: usize) -> (Vec<String>, Ve
     for _ in 0..count {
         let (pending, called) = driver.calls_in(|| program.replay((&x,), (y,)).unwrap());
         calls = called;
-        (y,) = pending.await_result().unwrap().buffers;
+        y = pending.await_result().unwrap().operands.0.into_buffer();
     }
     (calls, down(device, &y))
 }
@@ -39,7 +39,7 @@ fn the_second_replay_on_the_same_buffers_is_a_graph_and_the_third_launches_it() 
         is_done(&device);
         let before = graphs(&program);
         let (pending, calls) = driver.calls_in(|| program.replay((&x,), (y,)).unwrap());
-        (y,) = pending.await_result().unwrap().buffers;
+        y = pending.await_result().unwrap().operands.0.into_buffer();
         if graphs(&program).2 == before.2 && graphs(&program).1 > before.1 {
             let work: Vec<_> =
                 calls.iter().filter(|call| call.starts_with("cublas") || call.contains("Launch")).collect();
@@ -65,8 +65,8 @@ fn buffers_that_change_are_captured_when_they_come_again_and_update_what_there_i
             let one = y.remove(0);
             let done = program.replay((x,), (one,)).unwrap().await_result().unwrap();
             assert_eq!(done.get(&norm).unwrap(), 2.0 * i as f32 * (N as f32).sqrt());
-            assert_eq!(down(&device, &done.buffers.0), [2.0 * i as f32 * round as f32; N]);
-            y.push(done.buffers.0);
+            assert_eq!(down(&device, &done.operands.0), [2.0 * i as f32 * round as f32; N]);
+            y.push(done.operands.0.into_buffer());
         }
     }
     let (replays, launches, instantiations, updates) = graphs(&program);
@@ -85,7 +85,7 @@ fn buffers_that_never_come_again_are_never_captured() {
     let mut held = Vec::new();
     for _ in 0..6 {
         let (x, y) = (up(&device, vec![1.0f32; N]), up(&device, vec![0.0f32; N]));
-        let (y,) = program.replay((&x,), (y,)).unwrap().into_buffers().unwrap();
+        let (y,) = program.replay((&x,), (y,)).unwrap().into_operands().unwrap();
         held.push((x, y));
     }
     driver.mode(Mode::Eager);
@@ -113,10 +113,10 @@ fn whatever_call_fails_a_replay_answers_and_the_next_ones_are_right() {
                 Err(rejected) => Err(rejected),
             };
             let back: DeviceBuffer<f32> = match answer {
-                Ok(done) => done.buffers.0,
+                Ok(done) => done.operands.0.into_buffer(),
                 Err(rejected) => {
                     assert!(!rejected.error.to_string().is_empty());
-                    rejected.back.unwrap().into_iter().next().unwrap().downcast().unwrap()
+                    rejected.back.unwrap().0.into_buffer()
                 }
             };
             y = Some(back);
@@ -128,7 +128,7 @@ fn whatever_call_fails_a_replay_answers_and_the_next_ones_are_right() {
         failed += 1;
         let y = device.fill(y.take().unwrap(), 0.0).unwrap().await_result().unwrap();
         let done = program.replay((&x,), (y,)).unwrap().await_result().unwrap();
-        assert_eq!(down(&device, &done.buffers.0), [2.0; N], "call {nth}");
+        assert_eq!(down(&device, &done.operands.0), [2.0; N], "call {nth}");
     }
     assert!(failed > 20, "{failed} calls");
     driver.await_rest(); // who failed to free may be about to count it
@@ -158,7 +158,7 @@ fn a_step_that_is_replaced_updates_the_graph_that_there_is() {
         x = program.set(step, |r| Ok(r.blas().scal(factor, x)?.into_buffer())).unwrap();
         for _ in 0..3 {
             let before = down(&device, &y)[0];
-            (y,) = program.replay((), (y,)).unwrap().await_result().unwrap().buffers;
+            y = program.replay((), (y,)).unwrap().await_result().unwrap().operands.0.into_buffer();
             assert_eq!(down(&device, &y), [before * 3.0 * factor; N]);
         }
     }
@@ -171,18 +171,22 @@ fn a_step_that_is_replaced_updates_the_graph_that_there_is() {
 #[test]
 fn a_program_that_cannot_be_captured_is_enqueued_step_by_step() {
     struct Scratch;
-    impl windlass::Op for Scratch {
+    impl windlass::op::Op for Scratch {
         const NAME: &'static str = "scratch";
         type Reads = ();
         type Output = DeviceBuffer<f32>;
         type Raw = ();
-        fn check(&self, (): &windlass::Spans<()>, _: &windlass::Spans<(f32,)>) -> windlass::Result<()> {
+        fn check(&self, (): &windlass::op::Spans<()>, _: &windlass::op::Spans<(f32,)>) -> windlass::Result<()> {
             Ok(())
         }
-        fn host(&self, (): windlass::Slices<'_, Self>, _: windlass::SlicesMut<'_, Self>) -> windlass::Result<()> {
+        fn host(
+            &self,
+            (): windlass::op::Slices<'_, Self>,
+            _: windlass::op::SlicesMut<'_, Self>,
+        ) -> windlass::Result<()> {
             Ok(())
         }
-        fn cuda(&self, queue: &mut windlass::Enqueue<'_, Self>) -> windlass::Result<()> {
+        fn cuda(&self, queue: &mut windlass::op::Enqueue<'_, Self>) -> windlass::Result<()> {
             queue.scratch(100).map(drop)
         }
         fn finish(&self, (): ()) -> windlass::Result<()> {
@@ -200,7 +204,7 @@ fn a_program_that_cannot_be_captured_is_enqueued_step_by_step() {
     program.capture_graphs();
     let mut y = up(&device, vec![1.0f32; N]);
     for round in 1..6 {
-        (y,) = program.replay((), (y,)).unwrap().await_result().unwrap().buffers;
+        y = program.replay((), (y,)).unwrap().await_result().unwrap().operands.0.into_buffer();
         assert_eq!(down(&device, &y), [2f32.powi(round); N]);
     }
     assert_eq!(graphs(&program), (5, 0, 0, 0));
@@ -215,7 +219,7 @@ fn nothing_is_captured_unless_it_is_asked_for() {
     let (program, _) = device.record(|r| Ok(r.blas().scal(2.0, r.operand::<f32>(N)?)?.into_buffer())).unwrap();
     let mut x = up(&device, vec![1.0f32; N]);
     for _ in 0..4 {
-        (x,) = program.replay((), (x,)).unwrap().await_result().unwrap().buffers;
+        x = program.replay((), (x,)).unwrap().await_result().unwrap().operands.0.into_buffer();
     }
     assert_eq!((graphs(&program), driver.calls_of("cuStreamBeginCapture_v2")), ((4, 0, 0, 0), 0));
     assert_eq!(down(&device, &x), [16.0; N]);

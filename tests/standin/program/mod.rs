@@ -10,7 +10,7 @@ use crate::standin;
 use common::{down, up};
 use standin::{Mode, Session, device};
 use std::time::Duration;
-use windlass::{Device, DeviceBuffer, Error, Later, Program};
+use windlass::{Device, DeviceBuffer, Error, Program, program::Later};
 
 const N: usize = 64;
 
@@ -55,7 +55,7 @@ fn a_replay_is_one_dispatch_with_one_record_and_brings_its_answers() {
         assert_eq!(device.stats().dispatches, dispatches + 1);
         let done = pending.await_result().unwrap();
         assert_eq!(done.get(&norm).unwrap(), 6.0 * (N as f32).sqrt());
-        (y,) = done.buffers;
+        y = done.operands.0.into_buffer();
         assert_eq!(down(&device, &y), [1.0 + 6.0 * round as f32; N]);
     }
     drop((x, y, program, device));
@@ -79,7 +79,7 @@ fn replays_of_many_threads_use_the_arena_one_after_the_other() {
                     for _ in 0..10 {
                         let done = program.replay((&x,), (y,)).unwrap().await_result().unwrap();
                         assert_eq!(done.get(norm).unwrap(), 2.0 * f32::from(thread) * (N as f32).sqrt());
-                        (y,) = done.buffers;
+                        y = done.operands.0.into_buffer();
                     }
                     assert_eq!(down(device, &y), [20.0 * f32::from(thread); N]);
                 });
@@ -100,7 +100,7 @@ fn a_replay_behind_work_in_flight_waits_for_it_on_the_device() {
     driver.mode(Mode::Manual);
     let x = device.blas().scal(3.0, x).unwrap().into_buffer();
     let y = device.fill(y, 5.0).unwrap().into_output();
-    let (y,) = program.replay((&x,), (y,)).unwrap().into_buffers().unwrap();
+    let (y,) = program.replay((&x,), (y,)).unwrap().into_operands().unwrap();
     let y = device.blas().scal(2.0, y).unwrap().into_buffer();
     driver.mode(Mode::Eager);
     assert_eq!(down(&device, &y), [22.0; N]);
@@ -120,13 +120,13 @@ fn a_call_that_fails_in_the_middle_is_told_with_its_operation_and_the_next_repla
     driver.fail("cublasAxpyEx_64", 0, 14);
     let error = program.replay((&x,), (y,)).unwrap_err();
     driver.clear();
-    assert_eq!(error.error.site().and_then(windlass::Site::op), Some("axpy"), "{}", error.error);
-    let y: DeviceBuffer<f32> = error.back.unwrap().into_iter().next().unwrap().downcast().unwrap();
+    assert_eq!(error.error.site().and_then(windlass::error::Site::op), Some("axpy"), "{}", error.error);
+    let y: DeviceBuffer<f32> = error.back.unwrap().0.into_buffer();
     let read = device.download(&y).unwrap_err();
     assert!(matches!(read, Error::Upstream { .. }), "{read}");
     let y = device.fill(y, 0.0).unwrap().into_output();
     let done = program.replay((&x,), (y,)).unwrap().await_result().unwrap();
-    assert_eq!((down(&device, &done.buffers.0), done.get(&norm).unwrap()), (vec![2.0; N], 2.0 * (N as f32).sqrt()));
+    assert_eq!((down(&device, &done.operands.0), done.get(&norm).unwrap()), (vec![2.0; N], 2.0 * (N as f32).sqrt()));
     drop((x, done, program, device));
     driver.assert_finished();
 }
@@ -139,7 +139,7 @@ fn a_program_may_go_while_it_is_replayed() {
     let (x, y) = (up(&device, vec![1.0f32; N]), up(&device, vec![1.0f32; N]));
     is_done(&device);
     driver.mode(Mode::Manual);
-    let (y,) = program.replay((&x,), (y,)).unwrap().into_buffers().unwrap();
+    let (y,) = program.replay((&x,), (y,)).unwrap().into_operands().unwrap();
     drop((program, x));
     driver.mode(Mode::Eager);
     assert_eq!(down(&device, &y), [3.0; N]);

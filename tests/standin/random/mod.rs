@@ -19,7 +19,7 @@ use program::{Finding, Program};
 use std::sync::{Barrier, Mutex};
 use std::time::{Duration, Instant};
 use turns::Turns;
-use windlass::{Device, Error, Phase, RestartPolicy, Result};
+use windlass::{Device, Error, RestartPolicy, Result, health::Phase};
 
 const LIMIT: Duration = Duration::from_secs(60);
 

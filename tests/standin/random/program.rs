@@ -2,10 +2,10 @@
 
 use super::LIMIT;
 use super::turns::Turns;
-use crate::common::Rng;
+use crate::common::{Rng, columns, into_columns};
 use crate::standin::Driver;
 use std::fmt::Write;
-use windlass::{Device, DeviceBuffer, Error, Gemm, Output, PendingDispatch, Rejected, Result, Verdict};
+use windlass::{Device, DeviceBuffer, Error, Gemm, PendingDispatch, Rejected, Result, Verdict, op::Output};
 
 /// Elements of a buffer: a square matrix. Values are whole and small, so that every sum is exact.
 const EDGE: usize = 3;
@@ -144,7 +144,7 @@ impl Program {
         let buffer = match (choice, operand) {
             (1..4, _) => {
                 model.fill(choice as f64);
-                kept(device.fill(buffer, choice as f64))?.into_output()
+                kept(crate::common::buffer(device.fill(buffer, choice as f64)))?.into_output()
             }
             _ if large(&model) => return Ok(None), // dropped in flight
             (4..10, Some((x, values))) if !large(values) => {
@@ -153,16 +153,17 @@ impl Program {
             }
             (10..13, Some((x, values))) => {
                 model.clone_from(values);
-                kept(device.copy(x, buffer))?.into_output()
+                kept(crate::common::buffer(device.copy(x, buffer)))?.into_output()
             }
             (13..17, Some((x, values))) if !large(values) => {
                 let at = |i: usize, j: usize| (0..EDGE).map(|k| values[i + k * EDGE] * values[k + j * EDGE]).sum();
                 model = (0..LEN).map(|n| at(n % EDGE, n / EDGE)).collect();
-                kept(device.blas().gemm(Gemm::new(EDGE, EDGE, EDGE), x, x, buffer))?.into_output()
+                let (x, c) = (columns(x, EDGE, EDGE), into_columns(buffer, EDGE, EDGE));
+                kept(crate::common::buffer(device.blas().gemm(Gemm::new(), &x, &x, c)))?.into_output()
             }
             (17..20, _) => {
                 let (left, right) = buffer.split_at(4)?;
-                let left = kept(device.fill(left, 3.0))?.into_output();
+                let left = kept(crate::common::buffer(device.fill(left, 3.0)))?.into_output();
                 model[..4].fill(3.0);
                 model[4..].iter_mut().for_each(|x| *x *= -1.0);
                 left.join(kept(crate::common::buffer(device.blas().scal(-1.0, right)))?.into_output())?
@@ -176,7 +177,7 @@ impl Program {
             (24..27, _) => {
                 let copy = device.duplicate(&buffer)?.into_output();
                 drop(buffer);
-                copy
+                copy.into_buffer()
             }
             (27..29, _) => {
                 let buffer = kept(crate::common::buffer(device.blas().scal(1.0, buffer)))?;
@@ -219,11 +220,11 @@ fn kept<T, B>(answer: Result<T, Rejected<B>>) -> Result<T> {
 /// A failure must not make anything hang.
 fn within_limit<O: Output, V>(pending: PendingDispatch<O, V>) -> Result<O>
 where
-    Rejected<windlass::Bufs<O>>: Into<Error>,
+    Rejected<windlass::op::Bufs<O>>: Into<Error>,
 {
     match pending.await_timeout(LIMIT) {
         Ok(answer) => answer.map_err(Into::into),
-        Err(_) => Err(Error::Timeout { waited: LIMIT, site: windlass::Site::default() }),
+        Err(_) => Err(Error::Timeout { waited: LIMIT, site: windlass::error::Site::default() }),
     }
 }
 

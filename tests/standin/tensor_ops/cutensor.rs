@@ -54,7 +54,7 @@ fn a_second_call_makes_nothing_and_waits_for_nothing() {
     let driver = session();
     let device = device(1);
     let ops = device.tensor_ops();
-    let (a, b) = (device.zeros_tensor::<f64>([5, 2, 3]).unwrap(), device.zeros_tensor::<f64>([5, 3, 4]).unwrap());
+    let (a, b) = (device.zeros::<f64>([5, 2, 3]).unwrap(), device.zeros::<f64>([5, 3, 4]).unwrap());
     let plan = ops.explain("bij,bjk->ibk", (&a, &b)).unwrap();
     assert!(plan.routes().eq([Route::CuTensor { batch: 5, m: 2, n: 4, k: 3 }]), "{plan}");
     assert!(plan.to_string().contains("by cuTENSOR, 5 x (2 x 3) (3 x 4)"), "{plan}");
@@ -77,7 +77,7 @@ fn many_plans_wait_for_nothing() {
     let driver = session();
     let device = device(1);
     let ops = device.tensor_ops().backend(Backend::CuTensor);
-    let x = device.zeros_tensor::<f32>([2, 300]).unwrap();
+    let x = device.zeros::<f32>([2, 300]).unwrap();
     drop(ops.einsum("ik,jk->ji", (&x, &x)).unwrap().await_result().unwrap());
     driver.mode(Mode::Eager);
     let before = driver.calls_of("cuStreamSynchronize") + driver.calls_of("cuCtxSynchronize");

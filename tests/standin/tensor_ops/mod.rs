@@ -39,7 +39,7 @@ fn a_batch_of_products_is_one_call_without_a_copy() {
     let driver = session();
     let device = device(1);
     let ops = device.tensor_ops().backend(Backend::Products);
-    let (a, b) = (device.zeros_tensor::<f64>([5, 2, 3]).unwrap(), device.zeros_tensor::<f64>([5, 3, 4]).unwrap());
+    let (a, b) = (device.zeros::<f64>([5, 2, 3]).unwrap(), device.zeros::<f64>([5, 3, 4]).unwrap());
     ops.einsum("bij,bjk->bik", (&a, &b)).unwrap().await_result().unwrap();
     let told = |text: &str| {
         driver.log_of_this_thread();
@@ -72,7 +72,7 @@ fn a_batch_of_products_is_one_call_without_a_copy() {
 fn a_failure_of_a_step_is_that_of_the_call() {
     let driver = session();
     let device = device(1);
-    let x = device.uninit_tensor::<f32>([2, 2]).unwrap();
+    let x = device.uninit::<f32>([2, 2]).unwrap();
     let error = device.tensor_ops().einsum("ij,jk->ik", (&x, &x)).map(|_| ()).unwrap_err();
     assert!(!matches!(error, Error::LibraryError { .. }), "{error}");
     drop((x, device));

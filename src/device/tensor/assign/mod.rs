@@ -147,6 +147,25 @@ pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     registry.add::<Assign>();
 }
 
+/// Whether two operands of one shape are runs of memory in the same order.
+pub(in crate::device) fn runs_alike(source: &Layout, target: &Layout) -> bool {
+    let alike = || {
+        let steps = source.strides().iter().zip(target.strides());
+        steps.zip(source.shape()).all(|((a, b), n)| *n <= 1 || a == b)
+    };
+    source.shape() == target.shape() && (source.is_row_major() && target.is_row_major() || alike() && target.is_run())
+}
+
+/// # Errors
+/// [`Error::InvalidArgument`] for a target of another shape.
+pub(in crate::device) fn same_shape(source: &Layout, target: &Layout) -> Result<()> {
+    if source.shape() == target.shape() {
+        return Ok(());
+    }
+    Err(Error::invalid("target", format!("shape {:?}, but `source` has {:?}", target.shape(), source.shape())))
+}
+
+/// Copies and fills.
 impl Device {
     /// Copies a view into a tensor, or into a [`part`](Tensor::part) of one: `target[..] = source`. The source is broadcast
     /// to the extents of the target; both may have any strides.
@@ -159,7 +178,7 @@ impl Device {
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::{Device, tensor::AxisSlice};
     /// let device = Device::host()?;
-    /// let (x, row) = (device.zeros_tensor::<i32>([3, 2])?, device.tensor([2], [7, 8])?);
+    /// let (x, row) = (device.zeros::<i32>([3, 2])?, device.tensor([2], [7, 8])?);
     /// let every_second = |all: &windlass::tensor::Layout| all.slice(AxisSlice::from(..).step(2));
     /// let x = device.assign(x.part(every_second)?, &row)?.await_result()?; // x[::2] = row
     /// assert_eq!(device.show(&x)?.to_string(), "[[7 8]\n [0 0]\n [7 8]]");
@@ -186,8 +205,54 @@ impl Device {
     ///
     /// # Errors
     /// As [`assign`](Self::assign).
-    pub fn fill_part<T: Element>(&self, target: impl WritableTensor<T>, value: T) -> Submitted<Tensor<T>> {
-        self.write(target.into(), None, AnyIns::new(), bytemuck::bytes_of(&value))
+    pub fn fill<T: Element>(&self, target: impl WritableTensor<T>, value: T) -> Submitted<Tensor<T>> {
+        let target = target.into();
+        if !target.layout.is_run() {
+            return self.write(target, None, AnyIns::new(), bytemuck::bytes_of(&value));
+        }
+        let (buffer, _, whole) = target.operand();
+        whole.submitted(self.filled(buffer, value))
+    }
+
+    /// Copies a view into a tensor, or into a [`part`](Tensor::part) of one, of the same shape; both may have any strides.
+    /// ([`assign`](Self::assign) broadcasts.)
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the shapes differ; else as [`assign`](Self::assign). The target is returned.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let x = device.tensor([2, 2], [1, 2, 3, 4])?;
+    /// let y = device.copy(x.transpose(), device.zeros([2, 2])?)?;
+    /// assert_eq!(device.to_vec(&y)?, [1, 3, 2, 4]);
+    /// # Ok(()) }
+    /// ```
+    #[doc(alias = "copyto")]
+    pub fn copy<'a, T: Element>(
+        &self,
+        source: impl ReadableTensor<'a, T>,
+        target: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        let (source, target) = (source.into(), target.into());
+        if !runs_alike(source.layout(), &target.layout) {
+            return match same_shape(source.layout(), &target.layout) {
+                Ok(()) => self.assign(target, source),
+                Err(error) => Err(Rejected::new(error.in_op("copy", Assign::LIBRARY), (target.tensor,))),
+            };
+        }
+        target.submit(("copy", "copy"), source.operand(), |(source, _), target| self.copied_into(source, target))
+    }
+
+    /// A new row-major tensor with the elements of a view.
+    ///
+    /// # Errors
+    /// As [`uninit`](Self::uninit); a stale view, or one of another device.
+    #[doc(alias = "clone")]
+    pub fn duplicate<'a, T: Element>(&self, source: impl ReadableTensor<'a, T>) -> Result<PendingDispatch<Tensor<T>>> {
+        let source = source.into();
+        let target = self.uninit(source.shape())?;
+        Ok(self.copy(source, target)?)
     }
 
     fn write<T: Element>(
@@ -218,15 +283,13 @@ impl Device {
         }
     }
 
-    /// A new row-major tensor with the elements of a view: what an operation needs that refuses strides. Of a transposed
-    /// matrix it is the transposition itself.
+    /// [`duplicate`](Self::duplicate), as what an operation needs that refuses strides. Of a transposed matrix it is the
+    /// transposition itself.
     ///
     /// # Errors
-    /// As [`uninit_tensor`](Self::uninit_tensor); a stale view, or one of another device.
+    /// As there.
     pub fn contiguous<'a, T: Element>(&self, source: impl ReadableTensor<'a, T>) -> Result<PendingDispatch<Tensor<T>>> {
-        let source = source.into();
-        let target = self.uninit_tensor(source.shape())?;
-        Ok(self.assign(target, source)?)
+        self.duplicate(source)
     }
 
     /// As [`contiguous`](Self::contiguous), for a call that cannot read an operand as it lies: counted
@@ -261,7 +324,7 @@ impl Device {
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let source = source.into();
         let turned = source.swap_axes(-1, -2)?;
-        let (buffer, layout) = self.uninit_tensor(turned.shape())?.into_parts();
+        let (buffer, layout) = self.uninit(turned.shape())?.into_parts();
         let target = Tensor::from_parts(buffer, layout.swap_axes(-1, -2)?);
         Ok(self.assign(target, source)?)
     }

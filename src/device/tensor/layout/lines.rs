@@ -2,6 +2,7 @@
 
 use super::Layout;
 use crate::core::error::{Error, Result};
+use crate::device::tensor::IntoShape;
 
 /// Matrices in the words of BLAS: sizes, a leading dimension, a batch at even distances. Made by [`Layout::columns`] and
 /// [`Layout::rows`]; stands wherever a call takes a layout of a buffer ([`DeviceBuffer::view`](crate::DeviceBuffer::view),
@@ -88,14 +89,19 @@ pub(crate) mod sealed {
     impl IntoLayout for super::Layout {}
     impl IntoLayout for &super::Layout {}
     impl IntoLayout for super::Lines {}
+    impl IntoLayout for usize {}
+    impl<const N: usize> IntoLayout for [usize; N] {}
+    impl<const N: usize> IntoLayout for &[usize; N] {}
+    impl IntoLayout for &[usize] {}
+    impl IntoLayout for Vec<usize> {}
 }
 
-/// What a call takes as the layout of a buffer: a [`Layout`] or a reference to one, or [`Lines`]. Sealed.
+/// What a call takes as a layout: a [`Layout`] or a reference to one, [`Lines`], or a shape, whose layout is row-major. Sealed.
 pub trait IntoLayout: sealed::IntoLayout {
     /// The layout.
     ///
     /// # Errors
-    /// That of [`Lines`].
+    /// [`Error::InvalidArgument`] for a shape, or for lines, that no tensor can have.
     fn into_layout(self) -> Result<Layout>;
 }
 
@@ -115,6 +121,21 @@ impl IntoLayout for Lines {
     fn into_layout(self) -> Result<Layout> {
         self.try_into()
     }
+}
+
+macro_rules! shapes { ($([$($n:ident)?] $t:ty;)*) => { $(
+    impl<$(const $n: usize)?> IntoLayout for $t {
+        fn into_layout(self) -> Result<Layout> {
+            Layout::row_major(IntoShape::axes(self))
+        }
+    }
+)* } }
+shapes! {
+    [] usize;
+    [N] [usize; N];
+    [N] &[usize; N];
+    [] &[usize];
+    [] Vec<usize>;
 }
 
 #[cfg(test)]

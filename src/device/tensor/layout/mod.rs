@@ -222,6 +222,12 @@ impl Layout {
         self.is_dense(self.extents.iter().zip(&self.strides))
     }
 
+    /// Whether the elements are all those between the first and the last, in some order of the axes: a copy or a fill of them is one of
+    /// a run of memory.
+    pub(crate) fn is_run(&self) -> bool {
+        self.span().1 == self.len() && self.is_distinct()
+    }
+
     fn is_dense<'a>(&self, from_the_fastest: impl Iterator<Item = (&'a usize, &'a isize)>) -> bool {
         let mut next = 1;
         self.is_empty()

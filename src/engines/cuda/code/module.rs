@@ -109,7 +109,7 @@ impl Modules {
     }
 
     /// Loads a module and adds it to the list. The context must be current. The driver is given no length: the image is
-    /// a text that ends with a zero byte, or the binary of an [`Image`](crate::Image), whose length is in its headers
+    /// a text that ends with a zero byte, or the binary of an [`Image`](crate::nvrtc::Image), whose length is in its headers
     /// and was checked when the `Image` was made.
     fn load(&self, epoch: &Arc<Epoch>, api: &Driver, image: &[u8], is_text: bool) -> Result<Native<CUmodule>> {
         const ERROR_LOG: u32 = 5;

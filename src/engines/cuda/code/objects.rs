@@ -1,7 +1,7 @@
 //! Native objects of libraries that outlive one dispatch: plans, generators, analyses.
 //!
 //! The epoch owns them: every object is on one list and is destroyed once. An [`Object`] is held by its cache and by
-//! every dispatch that uses it ([`Enqueue::keep`](crate::Enqueue)), so it is dropped only when nothing in flight needs
+//! every dispatch that uses it ([`Enqueue::keep`](crate::op::Enqueue)), so it is dropped only when nothing in flight needs
 //! it any more. **Its `Drop` makes no call**; it only queues the object. The housekeeping thread destroys queued
 //! objects while nothing is in flight on any stream, because a destructor may wait for the GPU. The end of the epoch
 //! destroys those that are left, even if they are still held. Objects of a dead context are not destroyed, only

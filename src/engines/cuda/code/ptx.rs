@@ -63,7 +63,7 @@ impl Ptx {
     }
 }
 
-/// One kernel argument of [`Enqueue::launch`](crate::Enqueue::launch): a scalar or an operand's address.
+/// One kernel argument of [`Enqueue::launch`](crate::op::Enqueue::launch): a scalar or an operand's address.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelArg {
     bytes: [u8; 16],
@@ -154,7 +154,7 @@ impl Queue<'_> {
     /// Launches the kernel `name` of `ptx` on the dispatch's stream.
     ///
     /// # Safety
-    /// See [`Enqueue::launch`](crate::Enqueue::launch).
+    /// See [`Enqueue::launch`](crate::op::Enqueue::launch).
     pub(crate) unsafe fn launch(
         &mut self,
         ptx: &'static Ptx,

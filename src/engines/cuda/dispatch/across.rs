@@ -2,7 +2,7 @@
 //!
 //! It is like any other dispatch, with a [`OnSlot`] on each device. Each of its streams waits for what the operands on its
 //! own device must follow. What one device must do before another, only the op knows
-//! ([`Enqueue::follow`](crate::Enqueue::follow)).
+//! ([`Enqueue::follow`](crate::op::Enqueue::follow)).
 //!
 //! **One order of leases**: a thread that holds the lease of a slot may wait for a slot of a device with a higher number,
 //! never for one of a device with a lower number, and for one slot of a device at a time. So no two threads wait for each

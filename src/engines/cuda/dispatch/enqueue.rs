@@ -14,7 +14,7 @@ use std::ptr::NonNull;
 ///
 /// ```
 /// # use std::ffi::c_void;
-/// use windlass::StreamPtr;
+/// use windlass::op::StreamPtr;
 /// # #[allow(non_camel_case_types)] struct CUstream_st;
 /// fn launch(stream: StreamPtr) {
 ///     let raw: *mut c_void = stream.as_ptr();
@@ -79,12 +79,12 @@ impl<'q, O: Op> Enqueue<'q, O> {
         &self.spans.1
     }
 
-    /// The number of the current phase of an op that is [`OpKind::Phased`](crate::OpKind::Phased), counted from 0.
+    /// The number of the current phase of an op that is [`OpKind::Phased`](crate::op::OpKind::Phased), counted from 0.
     pub fn phase(&self) -> usize {
         self.phase
     }
 
-    /// The place in device memory of a buffer that [`Op::next`](crate::Op::next) made. `index` is its number among
+    /// The place in device memory of a buffer that [`Op::next`](crate::op::Op::next) made. `index` is its number among
     /// these buffers, counted from 0.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
         (**self).made(index)
     }
 
-    /// The address of scratch memory that [`Op::next`](crate::Op::next) made for the later phases. `index` is its
+    /// The address of scratch memory that [`Op::next`](crate::op::Op::next) made for the later phases. `index` is its
     /// number among these allocations, counted from 0.
     ///
     /// # Errors
@@ -103,7 +103,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
         (**self).made_scratch(index)
     }
 
-    /// A plan that [`Op::prepare`](crate::Op::prepare) asked for. `index` is its number among these plans, counted from
+    /// A plan that [`Op::prepare`](crate::op::Op::prepare) asked for. `index` is its number among these plans, counted from
     /// 0. The plan is kept until the work has completed.
     ///
     /// # Errors
@@ -155,7 +155,7 @@ impl<'q, O: Op> Enqueue<'q, O> {
         (**self).scratch(bytes)
     }
 
-    /// Device memory that the work must write the op's [`Raw`](crate::Op::Raw) to. It is copied to the host after the
+    /// Device memory that the work must write the op's [`Raw`](crate::op::Op::Raw) to. It is copied to the host after the
     /// work.
     ///
     /// # Errors

@@ -21,7 +21,7 @@ use cudarc::driver::sys::CUstream;
 use smallvec::SmallVec;
 use std::any::Any;
 
-/// The part of [`Enqueue`](crate::Enqueue) that does not depend on the op's types, so that its code is compiled once.
+/// The part of [`Enqueue`](crate::op::Enqueue) that does not depend on the op's types, so that its code is compiled once.
 /// Its public interface is the methods of `Enqueue`.
 #[doc(hidden)]
 pub struct Queue<'q> {
@@ -118,7 +118,7 @@ fn no_room(bytes: usize) -> Error {
 /// The size in bytes of a slot's device memory for results.
 const RESULT: usize = 256;
 
-/// The leased stream of one device of a dispatch over several; see [`Enqueue::on`](crate::Enqueue::on). While it lives,
+/// The leased stream of one device of a dispatch over several; see [`Enqueue::on`](crate::op::Enqueue::on). While it lives,
 /// that device's context is current.
 pub struct EnqueueOn<'q> {
     queue: Queue<'q>,
@@ -133,12 +133,12 @@ impl std::fmt::Debug for EnqueueOn<'_> {
 }
 
 impl EnqueueOn<'_> {
-    /// The stream, for your own calls: as [`Enqueue::stream`](crate::Enqueue::stream).
+    /// The stream, for your own calls: as [`Enqueue::stream`](crate::op::Enqueue::stream).
     pub fn stream(&mut self) -> CUstream {
         self.queue.stream()
     }
 
-    /// Allocates memory of this device for this dispatch alone: as [`Enqueue::scratch`](crate::Enqueue::scratch).
+    /// Allocates memory of this device for this dispatch alone: as [`Enqueue::scratch`](crate::op::Enqueue::scratch).
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -146,13 +146,13 @@ impl EnqueueOn<'_> {
         self.queue.scratch(bytes)
     }
 
-    /// Launches the kernel `name` of `ptx` on this device: as [`Enqueue::launch`](crate::Enqueue::launch).
+    /// Launches the kernel `name` of `ptx` on this device: as [`Enqueue::launch`](crate::op::Enqueue::launch).
     ///
     /// # Errors
-    /// As [`Enqueue::launch`](crate::Enqueue::launch).
+    /// As [`Enqueue::launch`](crate::op::Enqueue::launch).
     ///
     /// # Safety
-    /// As for [`Enqueue::launch`](crate::Enqueue::launch).
+    /// As for [`Enqueue::launch`](crate::op::Enqueue::launch).
     pub unsafe fn launch(
         &mut self,
         ptx: &'static crate::engines::cuda::Ptx,

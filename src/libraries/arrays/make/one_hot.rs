@@ -8,6 +8,7 @@ use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
 use crate::libraries::expressions::build::{position, scalar};
 use crate::libraries::moves::Place;
 
+/// Labels as vectors.
 impl Device {
     /// For each index a vector of `depth` elements along a new axis: `on` at the place that the index names, and `off` elsewhere.
     /// ONNX's `OneHot`, with `axis` the place of the new axis in the result; a negative one counts from its end.

@@ -11,6 +11,7 @@ use crate::libraries::expressions::build::position;
 use crate::libraries::moves::Place;
 use crate::libraries::reductions::All;
 
+/// Elements repeated.
 impl Device {
     /// Each slice of `x` along an axis so often as its number in `counts` says: NumPy's `repeat` with an array. `total` is the sum of
     /// all counts, which the result has on the axis; without it the call waits for the device to add them.

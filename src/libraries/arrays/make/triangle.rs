@@ -26,6 +26,7 @@ fn triangle<T: Element>(
     device.map(x, |x| stays(right_of_diagonal(rank)).select(x, scalar(T::zeroed())))
 }
 
+/// Triangles, and the identity.
 impl Device {
     /// The matrices of the last two axes with zeros above diagonal `k`: NumPy's `tril`. Diagonal 0 is the main one, a positive
     /// `k` is to the right of it.

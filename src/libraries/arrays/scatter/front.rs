@@ -116,6 +116,7 @@ fn submit<T: Element>(
     }
 }
 
+/// Elements written by number.
 impl Device {
     /// Writes slices of `x` along an axis, by their numbers: the counterpart of [`take`](Self::take). `updates` has the extents of
     /// `x` with the number of indices on the axis. `x` is moved in, and comes back from the wait; it is row-major. Negative numbers
@@ -127,7 +128,7 @@ impl Device {
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::arrays::Combine;
     /// let device = windlass::Device::best()?;
-    /// let sums = device.zeros_tensor::<f32>([3, 2])?;
+    /// let sums = device.zeros::<f32>([3, 2])?;
     /// let rows = device.tensor([3, 2], [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
     /// let groups = device.tensor([3], [2i64, 0, -1])?;
     /// let sums = device.put(sums, &groups, &rows, 0, Combine::Add)?.await_result()?;
@@ -162,7 +163,7 @@ impl Device {
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::arrays::Combine;
     /// let device = windlass::Device::best()?;
-    /// let x = device.zeros_tensor::<i32>([2, 3])?;
+    /// let x = device.zeros::<i32>([2, 3])?;
     /// let indices = device.tensor([2, 2], [0i64, 2, 1, 1])?;
     /// let updates = device.tensor([2, 2], [1, 2, 3, 4])?;
     /// let x = device.put_along_axis(x, &indices, &updates, 1, Combine::Replace)?.await_result()?;
@@ -191,7 +192,7 @@ impl Device {
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::arrays::Combine;
     /// let device = windlass::Device::best()?;
-    /// let x = device.zeros_tensor::<i32>([2, 2])?;
+    /// let x = device.zeros::<i32>([2, 2])?;
     /// let x = device.put_nd(x, &device.tensor([2, 2], [0i64, 1, 1, 0])?, &device.tensor([2], [5, 6])?, Combine::Add)?;
     /// assert_eq!(device.show(&x.await_result()?)?.to_string(), "[[0 5]\n [6 0]]");
     /// # Ok(()) }

@@ -29,7 +29,7 @@ fn submit(
     side: SearchSide,
 ) -> Result<PendingDispatch<Tensor<i64>>> {
     let output = Layout::row_major(values.1.shape())?;
-    let buffer = device.uninit::<i64>(output.len())?;
+    let buffer = device.unwritten::<i64>(output.len())?;
     let (right, answer) = (side == SearchSide::Right, Answer::Places);
     let search = Search { dtype, sorted: sorted.1, values: values.1, right, answer };
     let reads: AnyIns<'_> = [sorted.0, values.0].into_iter().collect();
@@ -46,7 +46,7 @@ pub(in crate::libraries::arrays) fn counts_at_once(device: &Device) -> bool {
 /// Submits a search with counts for an answer.
 fn count(device: &Device, search: Search, reads: &[AnyIn<'_>]) -> Result<PendingDispatch<Tensor<i64>>> {
     let output = search.output()?;
-    let written = [device.uninit::<i64>(output.len())?.into()].into_iter().collect();
+    let written = [device.unwritten::<i64>(output.len())?.into()].into_iter().collect();
     let pending = device.dispatch(search, reads.iter().copied().collect(), written).map_err(Rejected::into_error)?;
     pending.retype(|buffers| Symbol::<i64>::tie(buffers, &output)).map_err(|any: AnyBuffers| Error::from(any))
 }
@@ -74,6 +74,7 @@ pub(in crate::libraries::arrays) fn count_numbers<I: Element>(
     count(device, Search { dtype: I::DTYPE, sorted, values, right: false, answer }, &[part.into()])
 }
 
+/// Searching.
 impl Device {
     /// Where values stand in a sorted vector: the number of its elements that are smaller, and with [`SearchSide::Right`] also of those
     /// that are equal. NumPy's `searchsorted`. A NaN is larger than all numbers.

@@ -16,6 +16,7 @@ pub(super) fn order(device: &Device, condition: &TensorRef<'_, Bool>) -> Result<
     Ok((order, device.count_nonzero(condition, All)?.into_output()))
 }
 
+/// Elements by a condition.
 impl Device {
     /// The slices of `x` along an axis at which a vector of truth values is true: NumPy's `compress`. The vector may be shorter than
     /// the axis.

@@ -49,6 +49,7 @@ impl<T: Ordered> Groups<T> {
     }
 }
 
+/// Sets.
 impl Device {
     /// The different elements, in order: NumPy's `unique`. A NaN is equal to another one, and -0 to 0: the first of them in row-major
     /// order stays.
@@ -96,7 +97,7 @@ impl Device {
         let counts = self.map((&begins, &next, &count.broadcast([n])?), |(begin, next, count)| {
             (position(0) + 1).lt(count).select(next, n as i64) - begin
         })?;
-        let inverse = self.put(self.zeros_tensor::<i64>([n])?, &places, &numbers, 0, Combine::Replace);
+        let inverse = self.put(self.zeros::<i64>([n])?, &places, &numbers, 0, Combine::Replace);
         // All of them are places of the vector.
         let parts = Unique {
             values: self.take(&sorted, &begins, 0)?.never_reports().into_output(),

@@ -116,6 +116,7 @@ fn buffer(device: &Device, dtype: DType, layout: &Layout) -> Result<AnyBuffer> {
     Ok(device.uninit_any(dtype, layout.shape())?.into_parts().0)
 }
 
+/// Sorting.
 impl Device {
     /// The elements in order along an axis, the smallest first: NumPy's stable `sort`.
     ///

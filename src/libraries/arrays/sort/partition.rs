@@ -18,6 +18,7 @@ fn check<T: Ordered>(x: &TensorRef<'_, T>, places: &[usize], axis: isize) -> Res
     }
 }
 
+/// Sorting: partitions.
 impl Device {
     /// The elements along an axis with those of the given places where a sort has them, no larger ones before them, and no smaller
     /// ones behind: NumPy's `partition`. The elements between are in order too, for this is a [`sort`](Self::sort), with its

@@ -116,6 +116,7 @@ pub(super) fn ends<T: Measured>(
     edges(device, &ends, bins)
 }
 
+/// Counts and histograms.
 impl Device {
     /// How many elements lie in each of the bins between neighbouring edges, which rise: NumPy's `histogram` with given edges. A bin
     /// has its beginning and not its end; the last one has both. NaN lies in none.

@@ -99,6 +99,7 @@ impl Method {
     }
 }
 
+/// Quantiles.
 impl Device {
     /// Quantiles along an axis, for numbers from 0 to 1: NumPy's `quantile`. The result has an axis for them in front, and lacks the
     /// other one. A NaN on the axis gives NaN. Between equal elements, infinite ones too, lie equal ones; between a finite and an

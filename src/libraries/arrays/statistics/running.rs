@@ -42,6 +42,7 @@ fn extremes<T: Ordered, K: Cumulative<T> + Reduction<T, Output = T> + Copy>(
     Ok((values, device.cummax(&places.into_output(), Along::axis(axis))?))
 }
 
+/// Running statistics.
 impl Device {
     /// The largest of the elements up to each one along an axis, as [`cummax`](Self::cummax) gives them, and the number of the
     /// element at which each came first. From a NaN on both are those of the NaN.

@@ -33,8 +33,7 @@ fn sums<W: Element>(
 ) -> Result<PendingDispatch<Tensor<W>>> {
     let all = bins.checked_add(1).ok_or_else(|| Error::invalid("bins", "more than `usize` can count"))?;
     // The numbers are from 0 to `bins`.
-    let sums =
-        device.put(device.zeros_tensor::<W>([all])?, numbers, weights, 0, Combine::Add)?.never_reports().into_output();
+    let sums = device.put(device.zeros::<W>([all])?, numbers, weights, 0, Combine::Add)?.never_reports().into_output();
     device.contiguous(sums.split(0, bins)?.0)
 }
 
@@ -56,6 +55,7 @@ fn between<T: Ordered, W: Element>(
     sums(device, &numbers.into_output(), weights, bins)
 }
 
+/// Weighted statistics.
 impl Device {
     /// The sums of the weights of the elements in each bin: NumPy's `histogram` with given edges and weights. The bins are those of
     /// [`histogram_between`](Self::histogram_between). The weights of a bin are added one after the other, in row-major order of the

@@ -105,7 +105,7 @@ impl Blas {
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
     /// let x = device.tensor([2], [1.0f32, 2.0])?;
-    /// let y = device.blas().copy(x.flip(0)?, device.uninit_tensor([2])?)?;
+    /// let y = device.blas().copy(x.flip(0)?, device.uninit([2])?)?;
     /// assert_eq!(device.to_vec(&y)?, [2.0, 1.0]);
     /// # Ok(()) }
     /// ```

@@ -119,8 +119,8 @@ impl Blas {
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
     /// let (blas, x) = (device.blas(), device.tensor([2], [3.0f32, 4.0])?);
-    /// let dot = blas.dot_into(&x, &x, device.uninit_tensor([1])?)?; // no wait
-    /// let y = blas.axpy(&dot, &x, device.zeros_tensor([2])?)?;
+    /// let dot = blas.dot_into(&x, &x, device.uninit([1])?)?; // no wait
+    /// let y = blas.axpy(&dot, &x, device.zeros([2])?)?;
     /// assert_eq!(device.to_vec(&y)?, [75.0, 100.0]);
     /// # Ok(()) }
     /// ```

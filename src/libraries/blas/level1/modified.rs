@@ -159,7 +159,7 @@ impl Blas {
     /// let device = windlass::Device::host()?;
     /// let of = |x: f64| device.tensor([1], [x]);
     /// let (d1, d2, x1, y1) = (of(1.0)?, of(1.0)?, of(2.0)?, of(1.0)?);
-    /// let (_, _, x1, param) = device.blas().rotmg(d1, d2, x1, &y1, device.zeros_tensor([5])?)?.await_result()?;
+    /// let (_, _, x1, param) = device.blas().rotmg(d1, d2, x1, &y1, device.zeros([5])?)?.await_result()?;
     /// assert_eq!(device.item(&x1)?, 2.5);
     /// assert_eq!(device.to_vec(&param)?, [0.0, 0.0, -0.5, 0.5, 0.0]);
     /// # Ok(()) }

@@ -9,6 +9,7 @@
 //! | `symv`, `trmv` | products with symmetric, Hermitian and triangular matrices; solutions of triangular systems |
 //! | `ger`, `syr`, `syr2` | updates by the products of one vector or of two |
 //! | `triangle` | how a triangle is stored: in a full matrix, by bands, packed |
+//! | `turn` | whether a matrix is transposed and conjugated |
 
 mod gemv;
 mod gemv_batched;
@@ -18,13 +19,12 @@ mod syr;
 mod syr2;
 mod triangle;
 mod trmv;
+mod turn;
 
 pub use gemv::Gemv;
-pub use gemv_batched::GemvBatch;
 pub use ger::Ger;
 pub use symv::Symv;
-pub use syr::{Her, Syr};
-pub use syr2::Syr2;
+pub use syr::Syr;
 pub use trmv::Trmv;
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
@@ -35,7 +35,6 @@ use crate::engines::worker::Registry;
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn matrix_vectors<T: BlasElement>(registry: &mut Registry) {
     registry.routine::<gemv::Product<T>>();
-    registry.routine::<gemv_batched::StridedBatch<T>>();
     registry.routine::<gemv_batched::Batch<T>>();
     registry.routine::<ger::Update<T, false>>();
     registry.routine::<ger::Update<T, true>>();

@@ -1,8 +1,74 @@
 //! How a triangle lies in memory.
 
+use super::super::level3::matrix;
 use super::super::prelude::*;
 
-/// How a triangle is stored.
+/// How a specification says that a triangle is stored.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Form {
+    /// The triangle, as the view shows it.
+    pub(super) uplo: Uplo,
+    pub(super) storage: Storage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Storage {
+    Full,
+    Banded,
+    Packed,
+}
+
+impl Form {
+    /// The triangle that the library reads by columns, and the order in which it lies: if by rows, it is the transposed one.
+    /// Vectors beside it have `n` elements.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a layout of another form.
+    pub(super) fn triangle(self, of_a: &Layout, n: usize, wanted: Order) -> Result<(Triangle, Order)> {
+        let Form { uplo, storage } = self;
+        let refused = |what: &str| Err(Error::invalid("a", format!("shape {:?}, but {what}", of_a.shape())));
+        if storage == Storage::Packed {
+            let len = operands::Vector::from_layout("a", of_a)?.neighbours("a")?;
+            return match packed(n) {
+                Some(need) if need == len => Ok((Triangle { n, uplo, store: Store::Packed, lda: 1 }, Order::Column)),
+                Some(need) => refused(&format!("a packed triangle of order {n} has {need} elements")),
+                None => refused(&format!("a packed triangle of order {n} overflows")),
+            };
+        }
+        let a = matrix("a", of_a)?;
+        if storage == Storage::Banded {
+            let Some(k) = a.rows.checked_sub(1) else { return refused("a band has the row of its diagonal at least") };
+            return Ok((Triangle { n: a.cols, uplo, store: Store::Band(k), lda: a.columns("a")? }, Order::Column));
+        }
+        if a.rows != a.cols {
+            return refused("the matrix of a triangle is square");
+        }
+        let (order, lda) = a.lines("a", wanted)?;
+        let uplo = if order == Order::Row { uplo.transposed() } else { uplo };
+        Ok((Triangle { n: a.cols, uplo, store: Store::Full, lda }, order))
+    }
+
+    /// The triangle of a symmetric matrix, or of a Hermitian one.
+    ///
+    /// # Errors
+    /// As [`triangle`](Self::triangle); [`Error::Unsupported`] for a Hermitian matrix that lies by rows.
+    pub(super) fn symmetric(self, of_a: &Layout, n: usize, hermitian: bool) -> Result<Triangle> {
+        match self.triangle(of_a, n, Order::Column)? {
+            (_, Order::Row) if hermitian => Err(Error::unsupported(
+                "BLAS reads columns, and the rows of a Hermitian matrix are the columns of its conjugate, for which it has no \
+                 routine; `contiguous_columns` makes a copy whose columns are contiguous",
+            )),
+            (triangle, _) => Ok(triangle),
+        }
+    }
+}
+
+/// The number of elements of a packed triangle; `None` on overflow.
+fn packed(n: usize) -> Option<usize> {
+    n.checked_add(1).and_then(|more| more.checked_mul(n)).map(|twice| twice / 2)
+}
+
+/// How the library reads a triangle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) enum Store {
     /// In a full matrix, whose other triangle is not read.
@@ -13,63 +79,28 @@ pub(super) enum Store {
     Packed,
 }
 
-/// The triangle of an `n x n` matrix.
+/// The triangle of an `n x n` column-major matrix.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Triangle {
     pub(super) n: usize,
     pub(super) uplo: Uplo,
     pub(super) store: Store,
-    pub(super) lda: Option<usize>,
-    pub(super) row_major: bool,
+    /// The leading dimension, which a packed triangle does not have.
+    pub(super) lda: usize,
 }
 
 impl Triangle {
-    pub(super) fn new(n: usize, uplo: Uplo, store: Store) -> Self {
-        Triangle { n, uplo, store, lda: None, row_major: false }
-    }
-
-    /// The column-major triangle with the same elements: if this one is row-major, the transposed one.
-    pub(super) fn column_major(self) -> Self {
-        let uplo = if self.row_major { self.uplo.transposed() } else { self.uplo };
-        Triangle { uplo, row_major: false, ..self }
-    }
-
-    /// Rows as stored.
-    fn rows(&self) -> usize {
-        match self.store {
-            Store::Full => self.n,
-            Store::Band(k) => k.saturating_add(1),
-            Store::Packed => 1,
-        }
-    }
-
-    /// The leading dimension.
-    pub(super) fn lda(&self) -> usize {
-        self.lda.unwrap_or(self.rows().max(1))
-    }
-
     /// Checks that it lies inside a buffer of `len` elements.
     pub(super) fn check(&self, len: usize) -> Result<()> {
-        let n = self.n;
-        check_order(self.row_major, "the conjugate")?;
+        let Triangle { n, lda, .. } = *self;
         check_size("n", n)?;
-        match (self.store, self.lda) {
-            (Store::Packed, Some(lda)) => {
-                Err(Error::invalid("lda", format!("{lda}, but a packed matrix of {n} columns has none")))
+        match self.store {
+            Store::Full => check_matrix("a", n, n, lda, len),
+            Store::Band(k) => check_matrix("a", k.saturating_add(1), n, lda, len),
+            Store::Packed if packed(n).is_some_and(|need| need <= len) => Ok(()),
+            Store::Packed => {
+                Err(Error::invalid("a", format!("{len} elements do not hold a packed triangle of order {n}")))
             }
-            (Store::Packed, None) => match n.checked_add(1).and_then(|more| more.checked_mul(n)).map(|twice| twice / 2)
-            {
-                Some(need) if need <= len => Ok(()),
-                Some(need) => Err(Error::invalid(
-                    "a",
-                    format!("{len} elements do not hold a packed triangle of order {n}, which has {need}"),
-                )),
-                None => Err(Error::invalid("a", format!("a packed triangle of order {n} overflows"))),
-            },
-            (Store::Band(k), _) if k >= i64::MAX as usize => {
-                Err(Error::invalid("k", format!("{k} does not fit the library's 64-bit integers")))
-            }
-            (Store::Full | Store::Band(_), _) => check_matrix("a", self.rows(), n, self.lda(), len),
         }
     }
 
@@ -86,7 +117,7 @@ impl Triangle {
     #[cfg(feature = "host")]
     pub(super) fn on_host(&self) -> numerics::level2::Stored {
         use numerics::level2::Layout;
-        let (upper, ld) = (self.uplo == Uplo::Upper, self.lda());
+        let (upper, ld) = (self.uplo == Uplo::Upper, self.lda);
         let layout = match self.store {
             Store::Full => Layout::Triangle { upper, ld },
             Store::Band(k) if upper => Layout::Band { kl: 0, ku: k, ld },
@@ -104,58 +135,3 @@ impl Strided {
         numerics::level2::At { n: self.n, inc: self.inc }
     }
 }
-
-/// Defines `row_major` for a specification whose field `a` is a triangle.
-macro_rules! row_major_triangle {
-    ($Spec:ident<$t:ident: $bound:ident> $(, $(#[$doc:meta])+)?) => {
-        impl<$t: $bound> $Spec<$t> {
-            /// A is row-major: element `(i, j)` is at `i * lda + j`; packed, its rows lie one after the other; banded,
-            /// row `i` begins at `i * lda`, with the diagonal last of a lower triangle and first of an upper one. Nothing
-            /// is copied.
-            $($(#[$doc])+)?
-            pub fn row_major(mut self) -> Self {
-                self.a.row_major = true;
-                self
-            }
-        }
-    };
-}
-pub(super) use row_major_triangle;
-
-/// Defines the constructors of a specification whose field `a` is a triangle.
-macro_rules! triangle_spec {
-    ($Spec:ident<$t:ident: $bound:ident>, $($field:ident: $value:expr),*; banded) => {
-        $crate::libraries::blas::level2::triangle::triangle_spec!($Spec<$t: $bound>, $($field: $value),*);
-        impl<$t: $bound> $Spec<$t> {
-            /// A matrix of which the diagonal and `k` diagonals beside it are stored, as rows: element `(i, j)` is at
-            /// `k + i - j + j * lda` of an upper triangle, at `i - j + j * lda` of a lower one.
-            pub fn banded(n: usize, k: usize, uplo: Uplo) -> Self {
-                Self::stored(n, uplo, $crate::libraries::blas::level2::triangle::Store::Band(k))
-            }
-        }
-    };
-    ($Spec:ident<$t:ident: $bound:ident>, $($field:ident: $value:expr),*) => {
-        impl<$t: $bound> $Spec<$t> {
-            /// A matrix of `n` rows and columns, of which the triangle `uplo` is stored in a full one.
-            pub fn new(n: usize, uplo: Uplo) -> Self {
-                Self::stored(n, uplo, $crate::libraries::blas::level2::triangle::Store::Full)
-            }
-
-            /// A matrix of which the columns of the triangle `uplo` are stored one after the other, without gaps.
-            pub fn packed(n: usize, uplo: Uplo) -> Self {
-                Self::stored(n, uplo, $crate::libraries::blas::level2::triangle::Store::Packed)
-            }
-
-            fn stored(n: usize, uplo: Uplo, store: $crate::libraries::blas::level2::triangle::Store) -> Self {
-                Self { a: $crate::libraries::blas::level2::triangle::Triangle::new(n, uplo, store), $($field: $value),* }
-            }
-
-            /// Elements between the columns (in row-major order the rows) of A as stored; no gaps unless set.
-            pub fn lda(mut self, lda: usize) -> Self {
-                self.a.lda = Some(lda);
-                self
-            }
-        }
-    };
-}
-pub(super) use triangle_spec;

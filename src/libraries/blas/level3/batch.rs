@@ -1,102 +1,25 @@
-//! What the batched routines share: counts, distances, arrays of addresses.
+//! What the routines of batches share: counts, distances, arrays of addresses.
 
 use super::super::matrix::span;
 use super::super::prelude::*;
-use super::super::scalar::sealed;
-use super::Triangular;
 #[cfg(feature = "cuda")]
 use crate::engines::cuda::Series;
-use crate::libraries::blas::Spec;
 #[cfg(feature = "cuda")]
 use smallvec::SmallVec;
 
-/// A batch of problems of one shape, whose matrices lie at fixed distances in one buffer for each operand; made by
-/// [`Gemm::batch`] and [`Triangular::batch`](super::Triangular::batch).
-///
-/// Unless set, each matrix begins where the previous one ends: `ld` times its columns further. Matrices that are only
-/// read may have a distance of 0, one for all; those that are written must not overlap.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[must_use]
-pub struct Batched<S> {
-    pub(super) spec: S,
-    pub(super) batch: Batch,
-}
-
-impl<S> Batched<S> {
-    pub(super) fn new(spec: S, count: usize) -> Self {
-        Batched { spec, batch: Batch::new(count) }
-    }
-}
-
-/// Defines the setters of a batch for the distances of its operands.
-macro_rules! strides {
-    ($Spec:ident<$t:ident: $bound:ident> { $($(#[$doc:meta])* $name:ident;)* }) => {
-        impl<$t: $bound> Batched<$Spec<$t>> {
-            $(
-                $(#[$doc])*
-                pub fn $name(mut self, $name: usize) -> Self {
-                    self.batch.$name = Some($name);
-                    self
-                }
-            )*
-        }
-    };
-}
-strides!(Gemm<T: GemmElement> {
-    /// Elements from one A to the next.
-    stride_a;
-    /// Elements from one B to the next.
-    stride_b;
-    /// Elements from one C to the next.
-    stride_c;
-});
-strides!(Triangular<T: BlasElement> {
-    /// Elements from one A to the next.
-    stride_a;
-    /// Elements from one B to the next.
-    stride_b;
-});
-
-impl<S: Spec> sealed::Sealed for Batched<S> {}
-impl<S: Spec> Spec for Batched<S> {
-    type Alpha = S::Alpha;
-    type Beta = S::Beta;
-}
-
-/// The number of problems, and the distances between their matrices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(super) struct Batch {
-    pub(super) count: usize,
-    stride_a: Option<usize>,
-    stride_b: Option<usize>,
-    stride_c: Option<usize>,
-}
-
-impl Batch {
-    pub(super) fn new(count: usize) -> Self {
-        Batch { count, stride_a: None, stride_b: None, stride_c: None }
-    }
-
-    /// The distances of A, B and C. `extents` gives the leading dimension and the number of columns of each.
-    pub(super) fn strides(&self, extents: [(usize, usize); 3]) -> [usize; 3] {
-        let [a, b, c] = extents.map(|(ld, cols)| ld.saturating_mul(cols));
-        [self.stride_a.unwrap_or(a), self.stride_b.unwrap_or(b), self.stride_c.unwrap_or(c)]
-    }
-}
-
 /// One operand of a batch.
 #[derive(Clone, Copy)]
-pub(super) struct Operand {
-    pub(super) name: &'static str,
-    pub(super) rows: usize,
-    pub(super) cols: usize,
-    pub(super) ld: usize,
-    pub(super) stride: usize,
+pub(in crate::libraries::blas) struct Operand {
+    pub(in crate::libraries::blas) name: &'static str,
+    pub(in crate::libraries::blas) rows: usize,
+    pub(in crate::libraries::blas) cols: usize,
+    pub(in crate::libraries::blas) ld: usize,
+    pub(in crate::libraries::blas) stride: usize,
 }
 
 impl Operand {
     /// Checks that `count` matrices lie inside a buffer of `len` elements and, if they are written, do not overlap.
-    pub(super) fn check(&self, count: usize, len: usize, written: bool) -> Result<()> {
+    pub(in crate::libraries::blas) fn check(&self, count: usize, len: usize, written: bool) -> Result<()> {
         let Operand { name, rows, cols, ld, stride } = *self;
         check_size("count", count)?;
         check_size("stride", stride)?;
@@ -133,7 +56,7 @@ impl Operand {
     }
 
     /// Whether `count` matrices leave no gaps and fill a buffer of `len` elements.
-    pub(super) fn fills(&self, count: usize, len: usize) -> bool {
+    pub(in crate::libraries::blas) fn fills(&self, count: usize, len: usize) -> bool {
         let one = self.rows.checked_mul(self.cols);
         let gapless = (self.ld == self.rows || self.cols <= 1) && (Some(self.stride) == one || count <= 1);
         gapless && one.and_then(|one| one.checked_mul(count)) == Some(len)
@@ -142,7 +65,7 @@ impl Operand {
     /// The addresses of `count` matrices of `T`, from `at` on. Not for matrices without elements, of which there may be
     /// more than memory holds addresses for.
     #[cfg(feature = "cuda")]
-    pub(super) fn places<T>(&self, count: usize, at: u64) -> Places {
+    pub(in crate::libraries::blas) fn places<T>(&self, count: usize, at: u64) -> Places {
         // The matrices lie inside a buffer, so only an unused distance can overflow: of one matrix, or of matrices
         // without elements.
         let step = (self.stride as u64).wrapping_mul(size_of::<T>() as u64);
@@ -152,7 +75,7 @@ impl Operand {
 
 /// The addresses at which matrices begin.
 #[cfg(feature = "cuda")]
-pub(super) enum Places {
+pub(in crate::libraries::blas) enum Places {
     /// At even distances, in one buffer.
     Even(Series, usize),
     Each(SmallVec<[u64; 16]>),

@@ -2,60 +2,46 @@
 
 use super::super::prelude::*;
 use super::cost;
+use super::orders::{check_shape, in_some_order, like, matrix};
 #[cfg(feature = "host")]
 use crate::numerics::level3::DgmmSpec;
 
-/// `C = diag(x) * A` (x on the left, it scales rows) or `C = A * diag(x)` (it scales columns), all `m x n`.
-///
-/// Unless set, matrices are column-major and leading dimensions leave no gaps.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-#[must_use]
-pub struct Dgmm {
+/// A product that is written by columns.
+#[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
+pub(super) struct Scale<T> {
     side: Side,
     m: usize,
     n: usize,
-    row_major: bool,
-    lda: Option<usize>,
-    ldc: Option<usize>,
-}
-
-impl Dgmm {
-    /// The diagonal matrix on `side`; A and C are `m x n`.
-    pub fn new(side: Side, m: usize, n: usize) -> Self {
-        Dgmm { side, m, n, row_major: false, lda: None, ldc: None }
-    }
-
-    /// The equivalent product of column-major matrices.
-    fn column_major(self) -> Self {
-        if !self.row_major {
-            return self;
-        }
-        Dgmm { side: self.side.transposed(), m: self.n, n: self.m, row_major: false, ..self }
-    }
-}
-
-setters!(Dgmm {
-    /// Elements between the columns (in row-major order the rows) of A.
-    lda: usize;
-    /// Elements between the columns (in row-major order the rows) of C.
-    ldc: usize;
-});
-
-row_major!(Dgmm);
-
-#[derive(serde::Serialize, serde::Deserialize)]
-#[serde(bound = "")]
-pub(super) struct Scale<T> {
-    spec: Dgmm,
+    lda: usize,
+    ldc: usize,
     x: Strided,
     _type: PhantomData<T>,
 }
 
 impl<T> Scale<T> {
-    /// Leading dimensions of A and C.
-    fn leading(&self) -> [usize; 2] {
-        let rows = self.spec.m.max(1);
-        [self.spec.lda.unwrap_or(rows), self.spec.ldc.unwrap_or(rows)]
+    fn from_layouts(side: Side, of_a: &Layout, of_x: &Layout, of_c: &Layout) -> Result<Self> {
+        let ([a, c], x) = ([matrix("a", of_a)?, matrix("c", of_c)?], Strided::vector("x", of_x)?);
+        let (m, n) = (c.rows, c.cols);
+        check_shape("a", &a, (m, n), ("c", &c))?;
+        let length = if side == Side::Left { m } else { n };
+        if of_x.shape() != [length] {
+            let what =
+                format!("shape {:?}, but on this side of a matrix of {m} x {n} it has to be [{length}]", of_x.shape());
+            return Err(Error::invalid("x", what));
+        }
+        in_some_order("c", &c, |order, ldc| {
+            let (m, n) = if order == Order::Row { (n, m) } else { (m, n) };
+            Ok(Scale {
+                side: side.by_columns(order),
+                m,
+                n,
+                lda: like("a", &a, order, "c")?,
+                ldc,
+                x,
+                _type: PhantomData,
+            })
+        })
     }
 }
 
@@ -67,7 +53,7 @@ impl<T: BlasElement> Routine for Scale<T> {
     type Raw = ();
 
     fn check(&self, (a, x): &Spans<Self::Reads>, (c,): &Spans<(T,)>) -> Result<()> {
-        let (Dgmm { side, m, n, .. }, [lda, ldc]) = (self.spec, self.leading());
+        let Scale { side, m, n, lda, ldc, .. } = *self;
         check_size("m", m)?;
         check_size("n", n)?;
         check_matrix("a", m, n, lda, a.len())?;
@@ -77,61 +63,66 @@ impl<T: BlasElement> Routine for Scale<T> {
     }
 
     fn overwrites(&self, (c,): &Spans<(T,)>) -> bool {
-        fills(self.spec.m, self.spec.n, self.leading()[1], c.len())
+        fills(self.m, self.n, self.ldc, c.len())
     }
 
     fn cost(&self) -> Cost {
-        let elements = self.spec.m.saturating_mul(self.spec.n);
-        cost::<T>([self.spec.m, self.spec.n, 1], [elements, elements, self.x.n])
+        let elements = self.m.saturating_mul(self.n);
+        cost::<T>([self.m, self.n, 1], [elements, elements, self.x.n])
     }
 
     #[cfg(feature = "host")]
     fn host(&self, (a, x): (&[T], &[T]), (c,): (&mut [T],)) -> Result<()> {
-        let (Dgmm { side, m, n, .. }, [lda, ldc]) = (self.spec, self.leading());
+        let Scale { side, m, n, lda, ldc, .. } = *self;
         T::dgmm(&DgmmSpec { side: side.on_host(), m, n, lda, incx: self.x.inc, ldc }, a, x, c);
         Ok(())
     }
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
-        let ((a, x), (c,), Dgmm { side, m, n, .. }) = (*queue.reads(), *queue.writes(), self.spec);
-        let (side, [lda, ldc], incx) = (side.code(), self.leading().map(|ld| ld as i64), self.x.inc64());
+        let ((a, x), (c,), side) = (*queue.reads(), *queue.writes(), self.side.code());
+        let ([m, n, lda, ldc], incx) = ([self.m, self.n, self.lda, self.ldc].map(|size| size as i64), self.x.inc64());
         if m == 0 || n == 0 {
             return Ok(());
         }
         let (a, x, c) = (a.address() as *const _, x.address() as *const _, c.address() as *mut _);
         // SAFETY: the matrices and the vector lie inside their buffers (checked), which live until this work is done.
         queue.typed(PointerMode::Host, |api, handle| unsafe {
-            api.dgmm(T::LETTER, handle, side, m as i64, n as i64, a, lda, x, incx, c, ldc)
+            api.dgmm(T::LETTER, handle, side, m, n, a, lda, x, incx, c, ldc)
         })
     }
 }
 
 impl Blas {
-    /// The product with a diagonal matrix (`cublas<t>dgmm`); see [`Dgmm`].
+    /// The product with a diagonal matrix (`cublas<t>dgmm`): `C = diag(x) * A` (x on the left, it scales rows) or
+    /// `C = A * diag(x)` (it scales columns). A and C are `m x n` and lie in one order; x is a [vector](crate::blas#conventions).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when a leading dimension is too small, the length of x does not match that side of A,
-    /// or something does not lie inside its buffer; a stale or foreign buffer. `c` comes back.
+    /// [`Error::InvalidArgument`] when the shapes do not agree, A or C has not two axes, neither the rows nor the columns of one
+    /// are contiguous, or A lies in another order than C: [`contiguous`](crate::Device::contiguous) and
+    /// [`contiguous_columns`](crate::Device::contiguous_columns) make copies; a stale or foreign buffer. `c` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, Side, blas::Dgmm};
+    /// use windlass::{Device, Side};
     /// let device = Device::host()?;
-    /// let a = device.upload([1.0f32, 2.0, 3.0, 4.0])?.into_output();
-    /// let x = device.upload([1.0f32, 10.0])?.into_output();
-    /// let c = device.blas().dgmm(Dgmm::new(Side::Left, 2, 2), &a, &x, device.uninit(4)?)?.await_result()?;
-    /// assert_eq!(device.download(&c)?.await_result()?, [1.0, 20.0, 3.0, 40.0]);
+    /// let (a, x) = (device.tensor([2, 2], [1.0f32, 2.0, 3.0, 4.0])?, device.tensor([2], [1.0, 10.0])?);
+    /// let c = device.blas().dgmm(Side::Left, &a, &x, device.uninit([2, 2])?)?;
+    /// assert_eq!(device.to_vec(&c)?, [1.0, 2.0, 30.0, 40.0]);
     /// # Ok(()) }
     /// ```
-    pub fn dgmm<'a, T: BlasElement>(
+    pub fn dgmm<'a, 'b, T: BlasElement>(
         &self,
-        spec: Dgmm,
-        a: impl Readable<'a, T>,
-        x: impl ReadableVector<'a, T>,
-        c: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let (spec, x) = (spec.column_major(), x.into());
-        self.submit(Scale { spec, x: x.at, _type: PhantomData }, (a.into(), x.data), (c,))
+        side: Side,
+        a: impl ReadableTensor<'a, T>,
+        x: impl ReadableTensor<'b, T>,
+        c: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        let (a, x, c) = (a.into(), x.into(), c.into());
+        let made = a.operand().and_then(|(a, of_a)| {
+            let (x, of_x) = x.operand()?;
+            Ok((Scale::<T>::from_layouts(side, &of_a, &of_x, c.layout())?, (a, x)))
+        });
+        self.writes(made, c)
     }
 }

@@ -8,6 +8,7 @@
 use super::super::gemm::{Kind, enqueue};
 use super::super::gemm_i8::{Products, Where};
 use super::super::prelude::*;
+use super::super::product::Product;
 use super::batch::Places;
 
 /// Bytes that the library's kernels load at a time.
@@ -16,7 +17,7 @@ const VECTOR: u64 = 16;
 const LARGE: usize = 1 << 21;
 
 /// Whether all matrices A, B and C, and their columns, are aligned to [`VECTOR`] bytes.
-pub(super) fn is_aligned<T, O>(all: [&Places; 3], [lda, ldb, ldc]: [usize; 3]) -> bool {
+pub(in crate::libraries::blas) fn is_aligned<T, O>(all: [&Places; 3], [lda, ldb, ldc]: [usize; 3]) -> bool {
     let aligned = |bytes: u64| bytes.is_multiple_of(VECTOR);
     let of = |ld: usize, size: usize| ld.wrapping_mul(size);
     let columns = [of(lda, size_of::<T>()), of(ldb, size_of::<T>()), of(ldc, size_of::<O>())];
@@ -28,22 +29,22 @@ pub(super) fn is_aligned<T, O>(all: [&Places; 3], [lda, ldb, ldc]: [usize; 3]) -
 }
 
 /// Computes products that the library does not support as a batch.
-pub(super) fn apart<T: GemmElement, K: Kind<T>, R: Routine>(
+pub(in crate::libraries::blas) fn apart<T: GemmElement, K: Kind<T>, R: Routine>(
     queue: &mut Queue<'_, '_, R>,
-    spec: &Gemm<T>,
+    product: &Product<T>,
     scalars: &(Scalar<T::Scalar>, Scalar<T::Scalar>),
     [a, b, c]: [&Places; 3],
 ) -> Result<()> {
-    if spec.m.saturating_mul(spec.n).saturating_mul(spec.k) >= LARGE {
+    if product.m.saturating_mul(product.n).saturating_mul(product.k) >= LARGE {
         let mut each = a.iter().zip(b.iter()).zip(c.iter());
-        return each.try_for_each(|((a, b), c)| enqueue::<T, K, _>(queue, spec, scalars, (a, b, c)));
+        return each.try_for_each(|((a, b), c)| enqueue::<T, K, _>(queue, product, scalars, (a, b, c)));
     }
-    let (spec, _, (a, b)) = spec.column_major(a, b);
+    let (a, b) = product.factors(a, b);
     let at = match (a, b, c) {
         (Places::Even(a, _), Places::Even(b, _), Places::Even(c, _)) => {
             Where::Even([a, b, c].map(|series| series.first), [a, b, c].map(|series| series.step))
         }
         _ => Where::Table(queue.arrays([a, b, c])?[0] as u64),
     };
-    Products::from_spec(&spec, scalars)?.enqueue(queue, at, c.len())
+    Products::new(product, scalars)?.enqueue(queue, at, c.len())
 }

@@ -2,6 +2,7 @@
 
 use super::super::gemm::{Kind, REFUSED, enqueue};
 use super::super::prelude::*;
+use super::super::product::Product;
 use super::batch::Places;
 use super::gemm_batched::Grouped;
 use super::gemm_bytes::{apart, is_aligned};
@@ -9,10 +10,9 @@ use super::gemm_bytes::{apart, is_aligned};
 use crate::libraries::blas::native::handle;
 use smallvec::SmallVec;
 
-/// A group in the library's form: column-major, with its leading dimensions, its number of products, and its scalars.
+/// A group in the library's form: of first and second factors, its number of products, and its scalars.
 struct Group<T: GemmElement> {
-    spec: Gemm<T>,
-    leading: [usize; 3],
+    product: Product<T>,
     count: usize,
     scalars: (Scalar<T::Scalar>, Scalar<T::Scalar>),
 }
@@ -39,14 +39,14 @@ impl<T: GemmElement> Products<T> {
     }
 
     fn is_aligned<O>(&self, group: &Group<T>, done: usize) -> bool {
-        is_aligned::<T, O>(self.part(group, done).each_ref(), group.leading)
+        is_aligned::<T, O>(self.part(group, done).each_ref(), group.product.ld)
     }
 }
 
 impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
     /// The CUDA half.
     pub(super) fn enqueue(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
-        let all = self.column_major(queue);
+        let all = self.by_factors(queue)?;
         if size_of::<T>() == 1 {
             return self.bytes(queue, &all);
         }
@@ -67,7 +67,7 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
         // The one call for all takes scalars in host memory.
         let groups = &all.groups;
         let by_value = !aligned.contains(&false)
-            && groups.iter().all(|group| group.spec.k > 0 && group.scalars.0.mode() == PointerMode::Host);
+            && groups.iter().all(|group| group.product.k > 0 && group.scalars.0.mode() == PointerMode::Host);
         if groups.len() > 1 && by_value && !K::MIXED && T::CODES.grouped() {
             let blas = queue.blas(PointerMode::Host)?;
             if let Some(code) = one_call::<T, K>(&blas, groups, at, compute) {
@@ -83,45 +83,42 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
         Ok(())
     }
 
-    /// The groups in column-major order. Empty products are left out, because the library refuses some of them.
-    fn column_major(&self, queue: &Queue<'_, '_, Self>) -> Products<T> {
+    /// The groups by their first and second factors. Empty products are left out, because the library refuses some of them.
+    fn by_factors(&self, queue: &mut Queue<'_, '_, Self>) -> Result<Products<T>> {
         let ((a, b, alphas, betas), (c,)) = (queue.reads(), queue.writes());
         let address = |i: usize| Some((a.get(i)?.address(), b.get(i)?.address(), c.get(i)?.address()));
         let mut groups: Vec<Group<T>> = Vec::with_capacity(self.groups.len());
         let [mut at_a, mut at_b, mut at_c] = [(); 3].map(|()| SmallVec::with_capacity(c.len()));
         let mut next = 0;
         for (group, alpha, beta) in self.placed(alphas, betas) {
-            let (spec, count, from) = (&group.spec, group.count, next);
+            let (product, count, from) = (&group.product, group.count, next);
             next += count;
-            if spec.m == 0 || spec.n == 0 || count == 0 {
+            if product.is_empty() || count == 0 {
                 continue;
             }
             for (a, b, c) in (from..next).filter_map(address) {
-                let (_, _, (a, b)) = spec.column_major(a, b);
+                let (a, b) = product.factors(a, b);
                 at_a.push(a);
                 at_b.push(b);
                 at_c.push(c);
             }
-            let (mut spec, leading, _) = spec.column_major((), ());
-            let scalars = (Scalar::at(spec.alpha, alpha), Scalar::at(spec.beta, beta));
-            if scalars.0.is_zero() {
-                spec.k = 0;
-            }
-            groups.push(Group { spec, leading, count, scalars });
+            let scalars = queue.scalars((product.alpha, &alpha.copied()), (product.beta, &beta.copied()))?;
+            let k = if scalars.0.is_zero() { 0 } else { product.k };
+            groups.push(Group { product: Product { k, is_swapped: false, ..*product }, count, scalars });
         }
-        Products { groups, at: [at_a, at_b, at_c].map(Places::Each) }
+        Ok(Products { groups, at: [at_a, at_b, at_c].map(Places::Each) })
     }
 
     /// Products of 8-bit numbers: each group as a batch, or in parts that the library takes.
     fn bytes(&self, queue: &mut Queue<'_, '_, Self>, all: &Products<T>) -> Result<()> {
         for (group, done) in all.parts() {
             let at = all.part(group, done);
-            let alone = is_aligned::<T, K::Out>(at.each_ref(), group.leading) && {
+            let alone = is_aligned::<T, K::Out>(at.each_ref(), group.product.ld) && {
                 let arrays = queue.arrays(at.each_ref())?;
                 self.one_group(queue, group, arrays)?
             };
             if !alone {
-                apart::<T, K, _>(queue, &group.spec, &group.scalars, at.each_ref())?;
+                apart::<T, K, _>(queue, &group.product, &group.scalars, at.each_ref())?;
             }
         }
         Ok(())
@@ -137,7 +134,7 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
     ) -> Result<()> {
         let [a, b, c] = &all.at;
         for ((a, b), c) in a.iter().zip(b.iter()).zip(c.iter()).skip(done).take(group.count) {
-            enqueue::<T, K, _>(queue, &group.spec, &group.scalars, (a, b, c))?;
+            enqueue::<T, K, _>(queue, &group.product, &group.scalars, (a, b, c))?;
         }
         Ok(())
     }
@@ -146,9 +143,10 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
     fn one_group(
         &self,
         queue: &mut Queue<'_, '_, Self>,
-        Group { spec, leading: [lda, ldb, ldc], count, scalars: (alpha, beta) }: &Group<T>,
+        Group { product, count, scalars: (alpha, beta) }: &Group<T>,
         [a, b, c]: [*const std::ffi::c_void; 3],
     ) -> Result<bool> {
+        let ([trans_a, trans_b], [lda, ldb, ldc]) = (product.trans, product.ld);
         let compute = T::CODES.compute_in(queue.math());
         let blas = queue.blas(alpha.mode())?;
         // SAFETY: the handle is bound to this slot's stream, which is leased; the matrices lie inside their buffers
@@ -157,22 +155,22 @@ impl<T: GemmElement, K: Kind<T>, const GROUPS: bool> Grouped<T, K, GROUPS> {
         let code = unsafe {
             blas.api.gemm_batched_ex(
                 blas.handle,
-                spec.trans_a.code::<T>(),
-                spec.trans_b.code::<T>(),
-                spec.m as i64,
-                spec.n as i64,
-                spec.k as i64,
+                trans_a.code::<T>(),
+                trans_b.code::<T>(),
+                product.m as i64,
+                product.n as i64,
+                product.k as i64,
                 alpha.pointer(),
                 a,
                 T::CODES.input,
-                *lda as i64,
+                lda as i64,
                 b,
                 T::CODES.input,
-                *ldb as i64,
+                ldb as i64,
                 beta.pointer(),
                 c,
                 K::OUTPUT,
-                *ldc as i64,
+                ldc as i64,
                 *count as i64,
                 compute,
                 -1,
@@ -193,14 +191,18 @@ fn one_call<T: GemmElement, K: Kind<T>>(
     [a, b, c]: [*const std::ffi::c_void; 3],
     compute: u32,
 ) -> Option<crate::engines::library::Code> {
-    let codes = |of: fn(&Gemm<T>) -> u32| groups.iter().map(|group| of(&group.spec)).collect::<Vec<_>>();
+    let codes = |of: fn(&Product<T>) -> Transpose| -> Vec<_> {
+        groups.iter().map(|group| of(&group.product).code::<T>()).collect()
+    };
     let sizes = |of: fn(&Group<T>) -> usize| groups.iter().map(|group| of(group) as i64).collect::<Vec<_>>();
-    let scalars = |of: fn(&Gemm<T>) -> T::Scalar| groups.iter().map(|group| of(&group.spec)).collect::<Vec<_>>();
-    let (trans_a, trans_b) = (codes(|spec| spec.trans_a.code::<T>()), codes(|spec| spec.trans_b.code::<T>()));
-    let (m, n, k) = (sizes(|group| group.spec.m), sizes(|group| group.spec.n), sizes(|group| group.spec.k));
-    let (lda, ldb, ldc) =
-        (sizes(|group| group.leading[0]), sizes(|group| group.leading[1]), sizes(|group| group.leading[2]));
-    let (alpha, beta, counts) = (scalars(|spec| spec.alpha), scalars(|spec| spec.beta), sizes(|group| group.count));
+    let scalars =
+        |of: fn(&Product<T>) -> T::Scalar| -> Vec<_> { groups.iter().map(|group| of(&group.product)).collect() };
+    let (trans_a, trans_b) = (codes(|product| product.trans[0]), codes(|product| product.trans[1]));
+    let (m, n, k) = (sizes(|group| group.product.m), sizes(|group| group.product.n), sizes(|group| group.product.k));
+    let [lda, ldb, ldc] =
+        [sizes(|group| group.product.ld[0]), sizes(|group| group.product.ld[1]), sizes(|group| group.product.ld[2])];
+    let (alpha, beta, counts) =
+        (scalars(|product| product.alpha), scalars(|product| product.beta), sizes(|group| group.count));
     // SAFETY: the handle is bound to a leased stream; the matrices lie inside their buffers (checked) and the arrays of
     // their addresses in scratch, which are alive until this work is done; the arrays in host memory have an element for
     // each group and are read before the call returns.

@@ -1,15 +1,16 @@
 //! Matrices: level 3, its batches, and cuBLAS's extensions.
 //!
-//! A specification is plain data with setters; a routine adds the location of its scalars.
+//! A specification says what the views of its matrices cannot; a routine is plain data, of matrices that are read by columns.
 //!
 //! | file | routines |
 //! |---|---|
 //! | `symm`, `syrk`, `syr2k` | symmetric and Hermitian matrices: products with them, updates of them |
 //! | `trmm`, `trsm` | triangular matrices: products and solutions |
 //! | `geam`, `dgmm` | sums of matrices; products with diagonal matrices |
-//! | `gemm_strided`, `gemm_batched`, `gemm_groups` | batches and groups of general products |
+//! | `gemm_batched`, `gemm_groups` | lists and groups of general products |
 //! | `gemm_bytes` | batches of products of 8-bit integers, which the library supports only if they are aligned |
 //! | `trsm_batched`, `lu` | batches of triangular and general systems, factors, inverses |
+//! | `orders` | the order in which the matrices of a call lie: how those that are read by rows are given to a library that reads columns |
 //! | `spread` | how the matrices of a batch are stored: in one buffer, or in one each |
 //! | `batch` | counts and distances, arrays of addresses, copies of the matrices of a batch |
 //! | `pivots` | makes a caller's pivots safe to use |
@@ -22,8 +23,8 @@ mod gemm_batched;
 mod gemm_bytes;
 #[cfg(feature = "cuda")]
 mod gemm_groups;
-mod gemm_strided;
 mod lu;
+mod orders;
 #[cfg(feature = "cuda")]
 mod pivots;
 mod spread;
@@ -34,10 +35,11 @@ mod trmm;
 mod trsm;
 mod trsm_batched;
 
-pub use batch::Batched;
-pub use dgmm::Dgmm;
+pub(super) use batch::Operand;
 pub use geam::Geam;
-pub use lu::LuBatch;
+#[cfg(feature = "cuda")]
+pub(super) use gemm_bytes::{apart, is_aligned};
+pub(super) use orders::matrix;
 #[cfg(feature = "cuda")]
 pub(super) use pivots::KERNEL as PIVOTS;
 pub use symm::Symm;
@@ -68,12 +70,15 @@ impl<R: super::routine::Routine> super::routine::Queue<'_, '_, R> {
         c: u64,
         ldc: i64,
     ) -> crate::core::error::Result<()> {
+        use crate::libraries::blas::native::PointerMode;
         let (m, n, zero) = (m as i64, n as i64, super::scalar::Scalar::new(T::default(), &None));
-        let c = c as *mut std::ffi::c_void;
+        let (c, mode) = (c as *mut std::ffi::c_void, beta.mode());
         // SAFETY: C lies inside its buffer (the routine's check), which lives until this work is done; with no columns
-        // A and B are not read; the scalars are in host memory and read before the call returns.
-        self.typed(crate::libraries::blas::native::PointerMode::Host, |api, handle| unsafe {
-            let (alpha, beta) = (zero.pointer(), beta.pointer());
+        // A and B are not read; scalars in host memory are read before the call returns, and both are of one mode.
+        self.typed(mode, |api, handle| unsafe {
+            // The factor of no columns: any.
+            let alpha = if mode == PointerMode::Host { zero.pointer() } else { beta.pointer() };
+            let beta = beta.pointer();
             api.gemm(T::LETTER, handle, 0, 0, m, n, 0, alpha, c, m.max(1), c, 1, beta, c, ldc)
         })
     }
@@ -92,19 +97,18 @@ use spread::{Even, Listed};
 pub(super) fn batched_products<T: GemmElement>(registry: &mut Registry) {
     registry.routine::<gemm_batched::Grouped<T, Same, false>>();
     registry.routine::<gemm_batched::Grouped<T, Same, true>>();
-    registry.routine::<gemm_strided::Strided<T, Same>>();
 }
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn batched_products_into_f32<T: MixedElement>(registry: &mut Registry) {
     registry.routine::<gemm_batched::Grouped<T, Single, false>>();
-    registry.routine::<gemm_strided::Strided<T, Single>>();
+    registry.routine::<gemm_batched::Grouped<T, Single, true>>();
 }
 
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) fn matrices<T: BlasElement>(registry: &mut Registry) {
     registry.routine::<dgmm::Scale<T>>();
-    registry.routine::<Geam<T>>();
+    registry.routine::<geam::Sum<T>>();
     batches::<T, Even>(registry);
     batches::<T, Listed>(registry);
     registry.routine::<symm::Product<T, false>>();

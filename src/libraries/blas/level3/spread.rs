@@ -3,15 +3,18 @@
 //! A batched routine is written once over a [`Spread`], which defines what it reads and writes, and at which address
 //! each matrix begins. The library takes addresses in both cases.
 
+use super::super::lists::{self, numbered};
 use super::super::prelude::*;
 use super::batch::Operand;
 #[cfg(feature = "cuda")]
 use super::batch::Places;
+use super::orders::matrix;
 use crate::core::buffer::{Operand as Position, Span};
 use crate::core::element::Element;
 use crate::core::op::{Bufs, Immediate, Output};
 #[cfg(feature = "host")]
 use crate::core::room::{OrUnwind, collected};
+use crate::device::tensor::{self, Whole};
 #[cfg(feature = "host")]
 use crate::numerics::level3::batch;
 
@@ -152,19 +155,69 @@ impl Spread for Listed {
     }
 }
 
-/// The outputs of routines for lists: the matrices, and buffers with the numbers of all of them.
+/// A list to be read, of as many matrices as a batch has: parts of buffers, and what each of them is.
+///
+/// # Errors
+/// As [`alike`]; [`Error::InvalidArgument`] for another number of matrices.
+pub(super) fn read<'x, T: Element>(
+    name: &'static str,
+    all: &'x [TensorRef<'_, T>],
+    count: usize,
+) -> Result<(Vec<In<'x, T>>, Matrices)> {
+    if all.len() != count {
+        return Err(Error::invalid(name, format!("{} matrices, but the batch is of {count}", all.len())));
+    }
+    let of = alike(name, all.iter().map(TensorRef::layout))?;
+    Ok((lists::windows(all)?, of))
+}
+
+/// What each matrix of a list is. All are alike, since the library takes one size and one leading dimension.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for one that is no matrix, or another one than the first.
+pub(super) fn alike<'x>(name: &'static str, layouts: impl IntoIterator<Item = &'x Layout>) -> Result<Matrices> {
+    let mut first: Option<(Matrices, &Layout)> = None;
+    for (i, layout) in layouts.into_iter().enumerate() {
+        let of = matrix(name, layout).map_err(|error| numbered(error, i))?;
+        match first {
+            Some((first, like)) if first != of => {
+                let what = format!("{layout:?}, but the first of the list is {like:?}: all take one layout");
+                return Err(Error::invalid(format!("{name}[{i}]"), what));
+            }
+            Some(_) => {}
+            None => first = Some((of, layout)),
+        }
+    }
+    first.map_or_else(|| matrix(name, &Layout::row_major([0, 0])?), |(of, _)| Ok(of))
+}
+
+/// A list to be written: windows of buffers, and what makes the tensors of them again.
+pub(super) fn windows<T: Element>(all: Vec<Part<T>>) -> (Vec<DeviceBuffer<T>>, Vec<Whole>) {
+    all.into_iter().map(Part::window).unzip()
+}
+
+/// The tensors of windows.
+pub(super) fn tensors<T: Element>(windows: Vec<DeviceBuffer<T>>, wholes: Vec<Whole>) -> Vec<Tensor<T>> {
+    wholes.into_iter().zip(windows).map(|(whole, buffer)| whole.tensor(buffer)).collect()
+}
+
+/// The outputs of routines for lists: the matrices, and the numbers of all of them. As buffers, and as tensors.
 macro_rules! beside_lists { ($(($($beside:ident),*))*) => { $(
-    impl<T: Element> Output for (Vec<DeviceBuffer<T>>, $(DeviceBuffer<$beside>),*) {
-        type Writes = (List<T>, $($beside),*);
+    beside_lists!(@as List<T>, Vec<DeviceBuffer<T>>, $($beside, DeviceBuffer<$beside>),*);
+    beside_lists!(@as List<tensor::Strided<T>>, Vec<Tensor<T>>, $(tensor::Strided<$beside>, Tensor<$beside>),*);
+)* };
+(@as $writes:ty, $list:ty, $($written:ty, $beside:ty),*) => {
+    impl<T: Element> Output for ($list, $($beside),*) {
+        type Writes = ($writes, $($written),*);
         type Host = ();
-        fn join(buffers: Bufs<Self>, (): ()) -> Result<Self> {
-            Ok(buffers)
+        fn join(all: Bufs<Self>, (): ()) -> Result<Self> {
+            Ok(all)
         }
     }
-    impl<T: Element> Immediate for (Vec<DeviceBuffer<T>>, $(DeviceBuffer<$beside>),*) {
-        fn assemble(buffers: Bufs<Self>) -> Self {
-            buffers
+    impl<T: Element> Immediate for ($list, $($beside),*) {
+        fn assemble(all: Bufs<Self>) -> Self {
+            all
         }
     }
-)* } }
+} }
 beside_lists! { (i32)(i32, i32) }

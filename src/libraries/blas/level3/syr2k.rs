@@ -3,89 +3,57 @@
 
 use super::super::prelude::*;
 use super::cost;
-use super::syrk::{by_columns, check_trans};
+use super::orders::{check_shape, in_some_order, matrix};
+use super::syrk::factors;
 #[cfg(feature = "host")]
 use crate::numerics::level3::{RankSpec, Terms};
 
-/// `C = alpha * (op(A) * op(B)^T + op(B) * op(A)^T) + beta * C`, or for [`Blas::syrkx`] only the first product, which the
-/// caller knows to be symmetric. `op(A)` and `op(B)` are `n x k`; of C, `n x n`, only one triangle is read and written.
+/// `C = alpha * (A * B^T + B * A^T) + beta * C`, or for [`Blas::syrkx`] only the first product, which the caller knows to be
+/// symmetric. A and B are `n x k`; of C, `n x n`, only one triangle is read and written.
 ///
-/// Unless set: matrices are column-major, nothing is transposed, leading dimensions leave no gaps, `alpha` is 1 and `beta` 0.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(bound = "")]
+/// Unless set, `alpha` is 1 and `beta` 0.
+#[derive(Clone, Debug)]
 #[must_use]
-pub struct Syr2k<T: BlasElement> {
+pub struct Syr2k<'a, T: BlasElement> {
     uplo: Uplo,
-    n: usize,
-    k: usize,
-    row_major: bool,
-    trans: Transpose,
-    lda: Option<usize>,
-    ldb: Option<usize>,
-    ldc: Option<usize>,
-    alpha: T,
-    beta: T,
+    alpha: Numbers<'a, T>,
+    beta: Numbers<'a, T>,
 }
 
-/// `C = alpha * op(A) * op(B)^H + conj(alpha) * op(B) * op(A)^H + beta * C`, `beta` real, or for [`Blas::herkx`] only the
-/// first product: as [`Syr2k`], but C is Hermitian, its diagonal real.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(bound = "")]
+/// `C = alpha * A * B^H + conj(alpha) * B * A^H + beta * C`, `beta` real, or for [`Blas::herkx`] only the first product: as
+/// [`Syr2k`], but C is Hermitian, its diagonal real.
+#[derive(Clone, Debug)]
 #[must_use]
-pub struct Her2k<T: ComplexElement> {
+pub struct Her2k<'a, T: ComplexElement> {
     uplo: Uplo,
-    n: usize,
-    k: usize,
-    row_major: bool,
-    trans: Transpose,
-    lda: Option<usize>,
-    ldb: Option<usize>,
-    ldc: Option<usize>,
-    alpha: T,
-    beta: T::Real,
+    conjugate: bool,
+    alpha: Numbers<'a, T>,
+    beta: Numbers<'a, T::Real>,
 }
 
-impl<T: BlasElement> Syr2k<T> {
-    /// The triangle `uplo` of products of `n x k` matrices with `k x n` ones.
-    pub fn new(uplo: Uplo, n: usize, k: usize) -> Self {
-        let (alpha, beta) = (<T as GemmElement>::ONE, T::default());
-        Syr2k { uplo, n, k, row_major: false, trans: Transpose::No, lda: None, ldb: None, ldc: None, alpha, beta }
+impl<T: BlasElement> Syr2k<'_, T> {
+    /// Writes the triangle `uplo` of C.
+    pub fn new(uplo: Uplo) -> Self {
+        Syr2k { uplo, alpha: <T as GemmElement>::ONE.into(), beta: T::default().into() }
     }
 }
 
-impl<T: ComplexElement> Her2k<T> {
-    /// The triangle `uplo` of products of `n x k` matrices with `k x n` ones.
-    pub fn new(uplo: Uplo, n: usize, k: usize) -> Self {
-        let (alpha, beta) = (<T as GemmElement>::ONE, T::Real::default());
-        Her2k { uplo, n, k, row_major: false, trans: Transpose::No, lda: None, ldb: None, ldc: None, alpha, beta }
+impl<T: ComplexElement> Her2k<'_, T> {
+    /// Writes the triangle `uplo` of C.
+    pub fn new(uplo: Uplo) -> Self {
+        let (alpha, beta) = (<T as GemmElement>::ONE.into(), T::Real::default().into());
+        Her2k { uplo, conjugate: false, alpha, beta }
+    }
+
+    /// Takes the conjugates of both A and B.
+    pub fn conjugate(mut self) -> Self {
+        self.conjugate = true;
+        self
     }
 }
 
-setters!(Syr2k<T: BlasElement> {
-    /// What is done to A and B before the product: nothing, or they are transposed. There is no conjugate transpose of
-    /// complex types.
-    trans: Transpose;
-    /// Elements between the columns (in row-major order the rows) of A as stored.
-    lda: usize;
-    /// Elements between the columns (in row-major order the rows) of B as stored.
-    ldb: usize;
-    /// Elements between the columns (in row-major order the rows) of C.
-    ldc: usize;
-});
-setters!(Her2k<T: ComplexElement> {
-    /// What is done to A and B before the product: nothing, or the conjugate transpose.
-    trans: Transpose;
-    /// Elements between the columns (in row-major order the rows) of A as stored.
-    lda: usize;
-    /// Elements between the columns (in row-major order the rows) of B as stored.
-    ldb: usize;
-    /// Elements between the columns (in row-major order the rows) of C.
-    ldc: usize;
-});
-row_major!(Syr2k<T: BlasElement>);
-row_major!(Her2k<T: ComplexElement>);
-scalars!(Syr2k<T: BlasElement>, alpha: T, beta: T);
-scalars!(Her2k<T: ComplexElement>, alpha: T, beta: T::Real);
+factors!(Syr2k<T: BlasElement>, alpha: T, beta: T);
+factors!(Her2k<T: ComplexElement>, alpha: T, beta: T::Real);
 
 /// `S` is the type of `beta`.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -100,7 +68,7 @@ pub(super) struct Rank2<T, S, const HERMITIAN: bool, const TWO: bool> {
     ldc: usize,
     alpha: T,
     beta: S,
-    /// A and B are swapped: the transposed product of row-major matrices.
+    /// A and B are swapped: the transposed product, of a C that is written by rows.
     swapped: bool,
     _type: PhantomData<T>,
 }
@@ -130,7 +98,6 @@ impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool, const TWO:
     fn check(&self, (a, b, alpha, beta): &Spans<Self::Reads>, (c,): &Spans<(T,)>) -> Result<()> {
         check_size("n", self.n)?;
         check_size("k", self.k)?;
-        check_trans::<T>(self.trans, HERMITIAN)?;
         check_scalar("alpha", alpha)?;
         check_scalar("beta", beta)?;
         let (rows, cols) = self.trans.stored(self.n, self.k);
@@ -172,7 +139,7 @@ impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool, const TWO:
         if self.n == 0 {
             return Ok(());
         }
-        let (alpha, beta) = (Scalar::new(self.alpha, &alpha), Scalar::new(self.beta, &beta));
+        let (alpha, beta) = queue.scalars((self.alpha, &alpha), (self.beta, &beta))?;
         // With a zero alpha, nothing of A and B is read.
         let k = if alpha.is_zero() { 0 } else { self.k as i64 };
         let (uplo, trans, n) = (self.uplo.code(), self.trans.code::<T>(), self.n as i64);
@@ -194,35 +161,39 @@ impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool, const TWO:
     }
 }
 
-/// The three matrices of a call.
-type Operands<'a, T> = (In<'a, T>, In<'a, T>, DeviceBuffer<T>);
+/// The factors of a call.
+type Factors<'x, 'a, T> = [&'x TensorRef<'a, T>; 2];
 
 impl Blas {
-    /// Two products whose sum is a symmetric matrix (`cublas<t>syr2k`); see [`Syr2k`].
+    /// Two products whose sum is a symmetric matrix (`cublas<t>syr2k`); see [`Syr2k`]. A and B lie in one order, C in any.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when a leading dimension is too small, a matrix does not
-    /// lie inside its buffer, or complex matrices are to be conjugated; a stale or foreign buffer. `c` comes back.
+    /// [`Error::InvalidArgument`] when the shapes do not agree, an operand has not two axes, neither the rows nor the columns of
+    /// one are contiguous, or A and B lie in different orders: [`contiguous`](crate::Device::contiguous) and
+    /// [`contiguous_columns`](crate::Device::contiguous_columns) make copies; a stale or foreign buffer. `c` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::{Device, Uplo, blas::Syr2k};
     /// let device = Device::host()?;
-    /// let a = device.upload([1.0f64, 2.0])?.into_output();
-    /// let b = device.upload([10.0f64, 100.0])?.into_output();
-    /// let c = device.zeros(4)?;
-    /// let c = device.blas().syr2k(Syr2k::new(Uplo::Upper, 2, 1), &a, &b, c)?.await_result()?;
-    /// assert_eq!(device.download(&c)?.await_result()?, [20.0, 0.0, 120.0, 400.0]);
+    /// let (a, b) = (device.tensor([2, 1], [1.0f64, 2.0])?, device.tensor([2, 1], [10.0, 100.0])?);
+    /// let c = device.blas().syr2k(Syr2k::new(Uplo::Upper), &a, &b, device.zeros([2, 2])?)?;
+    /// assert_eq!(device.to_vec(&c)?, [20.0, 120.0, 0.0, 400.0]);
     /// # Ok(()) }
     /// ```
-    pub fn syr2k<'a, T: BlasElement>(
+    pub fn syr2k<'a, 'b, T: BlasElement>(
         &self,
-        spec: impl Into<Scaled<'a, Syr2k<T>>>,
-        a: impl Readable<'a, T>,
-        b: impl Readable<'a, T>,
-        c: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        self.symmetric_rank::<T, true>(spec.into(), (a.into(), b.into(), c))
+        spec: Syr2k<'_, T>,
+        a: impl ReadableTensor<'a, T>,
+        b: impl ReadableTensor<'b, T>,
+        c: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        self.rank_two::<T, T, false, true>(
+            (spec.uplo, None),
+            (&spec.alpha, &spec.beta),
+            [&a.into(), &b.into()],
+            c.into(),
+        )
     }
 
     /// One product that the caller knows to be symmetric (`cublas<t>syrkx`), for example if B is A times a symmetric
@@ -230,69 +201,75 @@ impl Blas {
     ///
     /// # Errors
     /// As [`syr2k`](Self::syr2k).
-    pub fn syrkx<'a, T: BlasElement>(
+    pub fn syrkx<'a, 'b, T: BlasElement>(
         &self,
-        spec: impl Into<Scaled<'a, Syr2k<T>>>,
-        a: impl Readable<'a, T>,
-        b: impl Readable<'a, T>,
-        c: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        self.symmetric_rank::<T, false>(spec.into(), (a.into(), b.into(), c))
+        spec: Syr2k<'_, T>,
+        a: impl ReadableTensor<'a, T>,
+        b: impl ReadableTensor<'b, T>,
+        c: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        self.rank_two::<T, T, false, false>(
+            (spec.uplo, None),
+            (&spec.alpha, &spec.beta),
+            [&a.into(), &b.into()],
+            c.into(),
+        )
     }
 
-    /// Two products whose sum is a Hermitian matrix (`cublas<t>her2k`); see [`Her2k`].
+    /// Two products whose sum is a Hermitian matrix (`cublas<t>her2k`); see [`Her2k`]. A, B and C lie in one order, or C in one and
+    /// A and B, which are conjugated, in the other.
     ///
     /// # Errors
-    /// As [`syr2k`](Self::syr2k), but the plain transpose is refused instead.
-    pub fn her2k<'a, T: ComplexElement>(
+    /// As [`syr2k`](Self::syr2k), and when A or B lies in the other order than C; [`Error::Unsupported`] when they are to be
+    /// conjugated and lie in the order of C.
+    pub fn her2k<'a, 'b, T: ComplexElement>(
         &self,
-        spec: impl Into<Scaled<'a, Her2k<T>>>,
-        a: impl Readable<'a, T>,
-        b: impl Readable<'a, T>,
-        c: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        self.hermitian_rank::<T, true>(spec.into(), (a.into(), b.into(), c))
+        spec: Her2k<'_, T>,
+        a: impl ReadableTensor<'a, T>,
+        b: impl ReadableTensor<'b, T>,
+        c: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        let flags = (spec.uplo, Some(spec.conjugate));
+        self.rank_two::<T, T::Real, true, true>(flags, (&spec.alpha, &spec.beta), [&a.into(), &b.into()], c.into())
     }
 
     /// One product that the caller knows to be Hermitian (`cublas<t>herkx`); see [`Her2k`].
     ///
     /// # Errors
     /// As [`her2k`](Self::her2k).
-    pub fn herkx<'a, T: ComplexElement>(
+    pub fn herkx<'a, 'b, T: ComplexElement>(
         &self,
-        spec: impl Into<Scaled<'a, Her2k<T>>>,
-        a: impl Readable<'a, T>,
-        b: impl Readable<'a, T>,
-        c: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        self.hermitian_rank::<T, false>(spec.into(), (a.into(), b.into(), c))
+        spec: Her2k<'_, T>,
+        a: impl ReadableTensor<'a, T>,
+        b: impl ReadableTensor<'b, T>,
+        c: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        let flags = (spec.uplo, Some(spec.conjugate));
+        self.rank_two::<T, T::Real, true, false>(flags, (&spec.alpha, &spec.beta), [&a.into(), &b.into()], c.into())
     }
 
-    fn symmetric_rank<T: BlasElement, const TWO: bool>(
+    fn rank_two<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool, const TWO: bool>(
         &self,
-        spec: Scaled<'_, Syr2k<T>>,
-        (a, b, c): Operands<'_, T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let Syr2k { n, k, row_major: swapped, lda, ldb, ldc, alpha, beta, .. } = spec.spec;
-        let (uplo, trans) = by_columns::<T>(swapped, spec.spec.uplo, spec.spec.trans, false);
-        let rows = trans.stored(n, k).0.max(1);
-        let (lda, ldb, ldc) = (lda.unwrap_or(rows), ldb.unwrap_or(rows), ldc.unwrap_or(n.max(1)));
-        let rank =
-            Rank2::<_, _, false, TWO> { uplo, n, k, trans, lda, ldb, ldc, alpha, beta, swapped, _type: PhantomData };
-        self.submit(rank, (a, b, spec.alpha, spec.beta), (c,))
-    }
-
-    fn hermitian_rank<T: ComplexElement, const TWO: bool>(
-        &self,
-        spec: Scaled<'_, Her2k<T>>,
-        (a, b, c): Operands<'_, T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let Her2k { n, k, row_major: swapped, lda, ldb, ldc, alpha, beta, .. } = spec.spec;
-        let (uplo, trans) = by_columns::<T>(swapped, spec.spec.uplo, spec.spec.trans, true);
-        let rows = trans.stored(n, k).0.max(1);
-        let (lda, ldb, ldc) = (lda.unwrap_or(rows), ldb.unwrap_or(rows), ldc.unwrap_or(n.max(1)));
-        let rank =
-            Rank2::<_, _, true, TWO> { uplo, n, k, trans, lda, ldb, ldc, alpha, beta, swapped, _type: PhantomData };
-        self.submit(rank, (a, b, spec.alpha, spec.beta), (c,))
+        (uplo, hermitian): (Uplo, Option<bool>),
+        (alpha, beta): (&Numbers<'_, T>, &Numbers<'_, S>),
+        [a, b]: Factors<'_, '_, T>,
+        c: Part<T>,
+    ) -> Submitted<Tensor<T>> {
+        let made = a.operand().and_then(|(a, of_a)| {
+            let (b, of_b) = b.operand()?;
+            let [of_a, of_b, of_c] = [matrix("a", &of_a)?, matrix("b", &of_b)?, matrix("c", c.layout())?];
+            let (n, k) = (of_a.rows, of_a.cols);
+            check_shape("b", &of_b, (n, k), ("a", &of_a))?;
+            check_shape("c", &of_c, (n, n), ("a", &of_a))?;
+            let ((alpha, alpha_at), (beta, beta_at)) = (alpha.one("alpha")?, beta.one("beta")?);
+            let rank = in_some_order("c", &of_c, |order, ldc| {
+                let (trans, [lda, ldb]) = factors([("a", &of_a), ("b", &of_b)], order, hermitian)?;
+                let (uplo, swapped) = (uplo.by_columns(order), order == Order::Row);
+                let _type = PhantomData;
+                Ok(Rank2::<T, S, HERMITIAN, TWO> { uplo, n, k, trans, lda, ldb, ldc, alpha, beta, swapped, _type })
+            })?;
+            Ok((rank, (a, b, alpha_at, beta_at)))
+        });
+        self.writes(made, c)
     }
 }

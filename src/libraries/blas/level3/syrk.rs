@@ -2,122 +2,82 @@
 
 use super::super::prelude::*;
 use super::cost;
+use super::orders::{check_shape, in_some_order, like, matrix, no_conjugate};
 #[cfg(feature = "host")]
 use crate::numerics::level3::{RankSpec, Terms};
 
-/// `C = alpha * op(A) * op(A)^T + beta * C`: `op(A)` is `n x k`, C is symmetric and `n x n`, and of C only one triangle is
-/// read and written.
+/// `C = alpha * A * A^T + beta * C`: A is `n x k`, C is symmetric and `n x n`, and of C only one triangle is read and written.
 ///
-/// Unless set: matrices are column-major, A is not transposed, leading dimensions leave no gaps, `alpha` is 1 and `beta` 0.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(bound = "")]
+/// Unless set, `alpha` is 1 and `beta` 0.
+#[derive(Clone, Debug)]
 #[must_use]
-pub struct Syrk<T: BlasElement> {
+pub struct Syrk<'a, T: BlasElement> {
     uplo: Uplo,
-    n: usize,
-    k: usize,
-    row_major: bool,
-    trans: Transpose,
-    lda: Option<usize>,
-    ldc: Option<usize>,
-    alpha: T,
-    beta: T,
+    alpha: Numbers<'a, T>,
+    beta: Numbers<'a, T>,
 }
 
-/// `C = alpha * op(A) * op(A)^H + beta * C`, both scalars real: as [`Syrk`], but C is Hermitian, its diagonal real.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(bound = "")]
+/// `C = alpha * A * A^H + beta * C`, both scalars real: as [`Syrk`], but C is Hermitian, its diagonal real.
+#[derive(Clone, Debug)]
 #[must_use]
-pub struct Herk<T: ComplexElement> {
+pub struct Herk<'a, T: ComplexElement> {
     uplo: Uplo,
-    n: usize,
-    k: usize,
-    row_major: bool,
-    trans: Transpose,
-    lda: Option<usize>,
-    ldc: Option<usize>,
-    alpha: T::Real,
-    beta: T::Real,
+    conjugate_a: bool,
+    alpha: Numbers<'a, T::Real>,
+    beta: Numbers<'a, T::Real>,
 }
 
-impl<T: BlasElement> Syrk<T> {
-    /// The triangle `uplo` of the product of an `n x k` matrix with its transpose.
-    pub fn new(uplo: Uplo, n: usize, k: usize) -> Self {
-        Syrk {
-            uplo,
-            n,
-            k,
-            row_major: false,
-            trans: Transpose::No,
-            lda: None,
-            ldc: None,
-            alpha: <T as GemmElement>::ONE,
-            beta: T::default(),
-        }
+impl<T: BlasElement> Syrk<'_, T> {
+    /// Writes the triangle `uplo` of C.
+    pub fn new(uplo: Uplo) -> Self {
+        Syrk { uplo, alpha: <T as GemmElement>::ONE.into(), beta: T::default().into() }
     }
 }
 
-impl<T: ComplexElement> Herk<T> {
-    /// The triangle `uplo` of the product of an `n x k` matrix with its conjugate transpose.
-    pub fn new(uplo: Uplo, n: usize, k: usize) -> Self {
-        let (alpha, beta) = (<T::Real as GemmElement>::ONE, T::Real::default());
-        Herk { uplo, n, k, row_major: false, trans: Transpose::No, lda: None, ldc: None, alpha, beta }
+impl<T: ComplexElement> Herk<'_, T> {
+    /// Writes the triangle `uplo` of C.
+    pub fn new(uplo: Uplo) -> Self {
+        let (alpha, beta) = (<T::Real as GemmElement>::ONE.into(), T::Real::default().into());
+        Herk { uplo, conjugate_a: false, alpha, beta }
+    }
+
+    /// Takes the conjugate of A: `conj(A) * A^T`. With `a.transpose()` that is `A^H * A`.
+    pub fn conjugate_a(mut self) -> Self {
+        self.conjugate_a = true;
+        self
     }
 }
 
-setters!(Syrk<T: BlasElement> {
-    /// What is done to A before the product: nothing, or it is transposed. There is no conjugate transpose of complex
-    /// types.
-    trans: Transpose;
-    /// Elements between the columns (in row-major order the rows) of A as stored.
-    lda: usize;
-    /// Elements between the columns (in row-major order the rows) of C.
-    ldc: usize;
-});
-setters!(Herk<T: ComplexElement> {
-    /// What is done to A before the product: nothing, or the conjugate transpose.
-    trans: Transpose;
-    /// Elements between the columns (in row-major order the rows) of A as stored.
-    lda: usize;
-    /// Elements between the columns (in row-major order the rows) of C.
-    ldc: usize;
-});
-row_major!(Syrk<T: BlasElement>);
-row_major!(Herk<T: ComplexElement>);
-scalars!(Syrk<T: BlasElement>, alpha: T, beta: T);
-scalars!(Herk<T: ComplexElement>, alpha: T::Real, beta: T::Real);
+factors!(Syrk<T: BlasElement>, alpha: T, beta: T);
+factors!(Herk<T: ComplexElement>, alpha: T::Real, beta: T::Real);
 
-/// Refuses a transpose with which the result is not symmetric, or not Hermitian.
-pub(super) fn check_trans<T: BlasElement>(trans: Transpose, hermitian: bool) -> Result<()> {
-    match (trans, hermitian) {
-        (Transpose::Conjugate, false) if T::DTYPE.is_complex() => {
-            Err(Error::invalid("trans", "Conjugate, but the product is symmetric: use No or Yes"))
-        }
-        (Transpose::Yes, true) => {
-            Err(Error::invalid("trans", "Yes, but the product is Hermitian: use No or Conjugate"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The triangle and the transpose of the equivalent product of column-major matrices: the transpose of the product of A
-/// with its (conjugate) transpose is that of the transposed A in reverse order. A transpose that is refused is returned
-/// unchanged.
-pub(super) fn by_columns<T: BlasElement>(
-    row_major: bool,
-    uplo: Uplo,
-    trans: Transpose,
-    hermitian: bool,
-) -> (Uplo, Transpose) {
-    if !row_major || check_trans::<T>(trans, hermitian).is_err() {
-        return (uplo, trans);
-    }
-    let trans = match (trans, hermitian) {
-        (Transpose::No, true) => Transpose::Conjugate,
-        (Transpose::No, false) => Transpose::Yes,
-        _ => Transpose::No,
+/// What the library does to the factors of an update that writes in `order`, and their leading dimensions. Those of a symmetric
+/// update may lie in either order, all in one. A Hermitian update (which takes their conjugates or not) multiplies what it
+/// transposes by conjugates, so its factors lie in the order of C, or their conjugates in the other one.
+pub(super) fn factors<const N: usize>(
+    all: [(&'static str, &Matrices); N],
+    order: Order,
+    hermitian: Option<bool>,
+) -> Result<(Transpose, [usize; N])> {
+    let by_columns = all.iter().all(|(_, of)| of.leading(Order::Column).is_some());
+    let (own, other) = match hermitian {
+        Some(conjugate) => (if conjugate { order.turned() } else { order }, "c"),
+        None => (if by_columns { Order::Column } else { Order::Row }, all.last().map_or("c", |(name, _)| *name)),
     };
-    (uplo.transposed(), trans)
+    let mut leading = [0; N];
+    for (ld, (name, of)) in leading.iter_mut().zip(all) {
+        *ld = match of.leading(own) {
+            Some(ld) => ld,
+            None if hermitian == Some(true) => return of.lines(name, own).and(Err(no_conjugate(name))),
+            None => like(name, of, own, other)?,
+        };
+    }
+    let trans = match (own, hermitian) {
+        (Order::Column, _) => Transpose::No,
+        (Order::Row, None) => Transpose::Yes,
+        (Order::Row, Some(_)) => Transpose::Conjugate,
+    };
+    Ok((trans, leading))
 }
 
 /// `S` is the type of the scalars.
@@ -145,7 +105,6 @@ impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool> Routine fo
     fn check(&self, (a, alpha, beta): &Spans<Self::Reads>, (c,): &Spans<(T,)>) -> Result<()> {
         check_size("n", self.n)?;
         check_size("k", self.k)?;
-        check_trans::<T>(self.trans, HERMITIAN)?;
         check_scalar("alpha", alpha)?;
         check_scalar("beta", beta)?;
         let (rows, cols) = self.trans.stored(self.n, self.k);
@@ -184,7 +143,7 @@ impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool> Routine fo
         if self.n == 0 {
             return Ok(());
         }
-        let (alpha, beta) = (Scalar::new(self.alpha, &alpha), Scalar::new(self.beta, &beta));
+        let (alpha, beta) = queue.scalars((self.alpha, &alpha), (self.beta, &beta))?;
         // With a zero alpha, nothing of A is read.
         let k = if alpha.is_zero() { 0 } else { self.k as i64 };
         let (uplo, trans, n) = (self.uplo.code(), self.trans.code::<T>(), self.n as i64);
@@ -204,51 +163,77 @@ impl<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool> Routine fo
 }
 
 impl Blas {
-    /// One triangle of the product of a matrix with its transpose (`cublas<t>syrk`); see [`Syrk`].
+    /// One triangle of the product of a matrix with its transpose (`cublas<t>syrk`); see [`Syrk`]. A and C may lie in any order.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when a leading dimension is too small, a matrix does not lie inside its buffer, or a
-    /// complex A is to be conjugated; a stale or foreign buffer. `c` comes back.
+    /// [`Error::InvalidArgument`] when the shapes do not agree, an operand has not two axes, or neither the rows nor the columns of
+    /// one are contiguous: [`contiguous`](crate::Device::contiguous) makes a copy; a stale or foreign buffer. `c` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::{Device, Uplo, blas::Syrk};
     /// let device = Device::host()?;
-    /// let a = device.upload([1.0f32, 2.0])?.into_output(); // 2 x 1
-    /// let c = device.upload([0.0f32, 0.0, 7.0, 0.0])?.into_output();
-    /// let c = device.blas().syrk(Syrk::new(Uplo::Lower, 2, 1), &a, c)?.await_result()?;
-    /// assert_eq!(device.download(&c)?.await_result()?, [1.0, 2.0, 7.0, 4.0]);
+    /// let a = device.tensor([2, 1], [1.0f32, 2.0])?;
+    /// let c = device.tensor([2, 2], [0.0, 7.0, 0.0, 0.0])?;
+    /// let c = device.blas().syrk(Syrk::new(Uplo::Lower), &a, c)?;
+    /// assert_eq!(device.to_vec(&c)?, [1.0, 7.0, 2.0, 4.0]);
     /// # Ok(()) }
     /// ```
     pub fn syrk<'a, T: BlasElement>(
         &self,
-        spec: impl Into<Scaled<'a, Syrk<T>>>,
-        a: impl Readable<'a, T>,
-        c: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let Scaled { spec, alpha: alpha_at, beta: beta_at } = spec.into();
-        let Syrk { n, k, lda, ldc, alpha, beta, .. } = spec;
-        let (uplo, trans) = by_columns::<T>(spec.row_major, spec.uplo, spec.trans, false);
-        let (lda, ldc) = (lda.unwrap_or(trans.stored(n, k).0.max(1)), ldc.unwrap_or(n.max(1)));
-        let rank = Rank::<_, _, false> { uplo, n, k, trans, lda, ldc, alpha, beta, _type: PhantomData };
-        self.submit(rank, (a.into(), alpha_at, beta_at), (c,))
+        spec: Syrk<'_, T>,
+        a: impl ReadableTensor<'a, T>,
+        c: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        self.rank::<T, T, false>((spec.uplo, None), [&spec.alpha, &spec.beta], &a.into(), c.into())
     }
 
-    /// One triangle of the product of a matrix with its conjugate transpose (`cublas<t>herk`); see [`Herk`].
+    /// One triangle of the product of a matrix with its conjugate transpose (`cublas<t>herk`); see [`Herk`]. A lies in the order of
+    /// C, or its conjugate in the other one.
     ///
     /// # Errors
-    /// As [`syrk`](Self::syrk), and when A is to be transposed without conjugation.
+    /// As [`syrk`](Self::syrk), and when A lies in the other order than C; [`Error::Unsupported`] when it is to be conjugated and
+    /// lies in the order of C.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// use windlass::{Complex, Device, Uplo, blas::Herk};
+    /// let (device, i) = (Device::host()?, Complex::new(0.0f32, 1.0));
+    /// let a = device.tensor([1, 2], [Complex::new(1.0, 0.0), i])?;
+    /// let c = device.zeros([2, 2])?;
+    /// let c = device.blas().herk(Herk::new(Uplo::Upper).conjugate_a(), a.transpose(), c)?; // A^H * A
+    /// assert_eq!(device.to_vec(c.index(0, 0)?)?, [Complex::new(1.0, 0.0), i]);
+    /// # Ok(()) }
+    /// ```
     pub fn herk<'a, T: ComplexElement>(
         &self,
-        spec: impl Into<Scaled<'a, Herk<T>>>,
-        a: impl Readable<'a, T>,
-        c: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let Scaled { spec, alpha: alpha_at, beta: beta_at } = spec.into();
-        let Herk { n, k, lda, ldc, alpha, beta, .. } = spec;
-        let (uplo, trans) = by_columns::<T>(spec.row_major, spec.uplo, spec.trans, true);
-        let (lda, ldc) = (lda.unwrap_or(trans.stored(n, k).0.max(1)), ldc.unwrap_or(n.max(1)));
-        let rank = Rank::<_, _, true> { uplo, n, k, trans, lda, ldc, alpha, beta, _type: PhantomData };
-        self.submit(rank, (a.into(), alpha_at, beta_at), (c,))
+        spec: Herk<'_, T>,
+        a: impl ReadableTensor<'a, T>,
+        c: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        let flags = (spec.uplo, Some(spec.conjugate_a));
+        self.rank::<T, T::Real, true>(flags, [&spec.alpha, &spec.beta], &a.into(), c.into())
+    }
+
+    fn rank<T: BlasElement, S: BlasElement + Into<T>, const HERMITIAN: bool>(
+        &self,
+        (uplo, hermitian): (Uplo, Option<bool>),
+        [alpha, beta]: [&Numbers<'_, S>; 2],
+        a: &TensorRef<'_, T>,
+        c: Part<T>,
+    ) -> Submitted<Tensor<T>> {
+        let made = a.operand().and_then(|(a, of_a)| {
+            let (of_a, of_c) = (matrix("a", &of_a)?, matrix("c", c.layout())?);
+            let (n, k) = (of_a.rows, of_a.cols);
+            check_shape("c", &of_c, (n, n), ("a", &of_a))?;
+            let ((alpha, alpha_at), (beta, beta_at)) = (alpha.one("alpha")?, beta.one("beta")?);
+            let rank = in_some_order("c", &of_c, |order, ldc| {
+                let (trans, [lda]) = factors([("a", &of_a)], order, hermitian)?;
+                let uplo = uplo.by_columns(order);
+                Ok(Rank::<T, S, HERMITIAN> { uplo, n, k, trans, lda, ldc, alpha, beta, _type: PhantomData })
+            })?;
+            Ok((rank, (a, alpha_at, beta_at)))
+        });
+        self.writes(made, c)
     }
 }

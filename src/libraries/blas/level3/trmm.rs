@@ -2,29 +2,34 @@
 
 use super::super::prelude::*;
 use super::Triangular;
+use super::orders::{check_shape, in_some_order, like, matrix};
+use super::trsm::Triangle;
 #[cfg(feature = "host")]
 use crate::numerics::level3::TriSpec;
 
 /// In place of B.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
-pub(super) struct InPlace<T: BlasElement>(Triangular<T>);
+pub(super) struct InPlace<T: BlasElement>(Triangle<T>);
 
 /// Into C.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
-pub(super) struct Apart<T: BlasElement>(Triangular<T>);
+pub(super) struct Apart<T: BlasElement> {
+    triangle: Triangle<T>,
+    ldc: usize,
+}
 
 /// Enqueues `C = alpha * op(A) * B`; C may be B.
 #[cfg(feature = "cuda")]
 fn enqueue<T: BlasElement, R: Routine>(
     queue: &mut Queue<'_, '_, R>,
-    spec: &Triangular<T>,
+    spec: &Triangle<T>,
     alpha: &Scalar<T>,
     (a, b, c): (u64, u64, u64),
     ldc: usize,
 ) -> Result<()> {
-    let (m, n, [lda, ldb]) = (spec.m as i64, spec.n as i64, spec.leading().map(|ld| ld as i64));
+    let (m, n, [lda, ldb]) = (spec.m as i64, spec.n as i64, [spec.lda as i64, spec.ldb as i64]);
     if m == 0 || n == 0 {
         return Ok(());
     }
@@ -51,7 +56,6 @@ impl<T: BlasElement> Routine for InPlace<T> {
 
     fn check(&self, (a, alpha): &Spans<Self::Reads>, (b,): &Spans<(T,)>) -> Result<()> {
         check_scalar("alpha", alpha)?;
-        self.0.check_in_place()?;
         self.0.check(a.len(), b.len())
     }
 
@@ -67,7 +71,7 @@ impl<T: BlasElement> Routine for InPlace<T> {
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
-        let ((a, alpha), (b,), [_, ldb]) = (*queue.reads(), *queue.writes(), self.0.leading());
+        let ((a, alpha), (b,), ldb) = (*queue.reads(), *queue.writes(), self.0.ldb);
         let alpha = Scalar::new(self.0.alpha, &alpha);
         enqueue(queue, &self.0, &alpha, (a.address(), b.address(), b.address()), ldb)
     }
@@ -82,21 +86,21 @@ impl<T: BlasElement> Routine for Apart<T> {
 
     fn check(&self, (a, b, alpha): &Spans<Self::Reads>, (c,): &Spans<(T,)>) -> Result<()> {
         check_scalar("alpha", alpha)?;
-        self.0.check(a.len(), b.len())?;
-        check_matrix("c", self.0.m, self.0.n, self.0.leading_of_c(), c.len())
+        self.triangle.check(a.len(), b.len())?;
+        check_matrix("c", self.triangle.m, self.triangle.n, self.ldc, c.len())
     }
 
     fn overwrites(&self, (c,): &Spans<(T,)>) -> bool {
-        fills(self.0.m, self.0.n, self.0.leading_of_c(), c.len())
+        fills(self.triangle.m, self.triangle.n, self.ldc, c.len())
     }
 
     fn cost(&self) -> Cost {
-        self.0.cost()
+        self.triangle.cost()
     }
 
     #[cfg(feature = "host")]
     fn host(&self, (a, b, alpha): (&[T], &[T], Option<&[T]>), (c,): (&mut [T],)) -> Result<()> {
-        let (spec, ldc) = (self.0.on_host(alpha), self.0.leading_of_c());
+        let (spec, ldc) = (self.triangle.on_host(alpha), self.ldc);
         T::copy(spec.m, spec.n, (b, spec.ldb), (c, ldc));
         T::trmm(&TriSpec { ldb: ldc, ..spec }, a, c);
         Ok(())
@@ -105,53 +109,70 @@ impl<T: BlasElement> Routine for Apart<T> {
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
         let ((a, b, alpha), (c,)) = (*queue.reads(), *queue.writes());
-        let alpha = Scalar::new(self.0.alpha, &alpha);
-        enqueue(queue, &self.0, &alpha, (a.address(), b.address(), c.address()), self.0.leading_of_c())
+        let alpha = Scalar::new(self.triangle.alpha, &alpha);
+        enqueue(queue, &self.triangle, &alpha, (a.address(), b.address(), c.address()), self.ldc)
     }
 }
 
 impl Blas {
-    /// The product with a triangular matrix in place of B, `B = alpha * op(A) * B` (A on the left) or
-    /// `B = alpha * B * op(A)` (`cublas<t>trmm` with one matrix as B and C); see [`Triangular`].
+    /// The product with a triangular matrix in place of B, `B = alpha * A * B` (A on the left) or `B = alpha * B * A`
+    /// (`cublas<t>trmm` with one matrix as B and C); see [`Triangular`]. A and B may lie in any order.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when a leading dimension is too small or a matrix does
-    /// not lie inside its buffer; a stale or foreign buffer. `b` comes back.
+    /// [`Error::InvalidArgument`] when the shapes do not agree, an operand has not two axes, or neither the rows nor the columns of
+    /// one are contiguous: [`contiguous`](crate::Device::contiguous) makes a copy; a stale or foreign buffer.
+    /// [`Error::Unsupported`] for the conjugate of an A that lies in the order of B. `b` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::{Device, Side, Uplo, blas::Triangular};
     /// let device = Device::host()?;
-    /// let a = device.upload([2.0f64, 1.0, 0.0, 4.0])?.into_output(); // [2 0; 1 4]
-    /// let b = device.upload([1.0f64, 2.0])?.into_output();
-    /// let spec = Triangular::new(Side::Left, Uplo::Lower, 2, 1);
-    /// let b = device.blas().trmm(spec, &a, b)?.await_result()?;
-    /// assert_eq!(device.download(&b)?.await_result()?, [2.0, 9.0]);
+    /// let a = device.tensor([2, 2], [2.0f64, 0.0, 1.0, 4.0])?;
+    /// let b = device.tensor([2, 1], [1.0, 2.0])?;
+    /// let b = device.blas().trmm(Triangular::new(Side::Left, Uplo::Lower), &a, b)?;
+    /// assert_eq!(device.to_vec(&b)?, [2.0, 9.0]);
     /// # Ok(()) }
     /// ```
     pub fn trmm<'a, T: BlasElement>(
         &self,
-        spec: impl Into<Scaled<'a, Triangular<T>>>,
-        a: impl Readable<'a, T>,
-        b: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let Scaled { spec, alpha, .. } = spec.into();
-        self.submit(InPlace(spec.column_major()), (a.into(), alpha), (b,))
+        spec: Triangular<'_, T>,
+        a: impl ReadableTensor<'a, T>,
+        b: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        let (a, b) = (a.into(), b.into());
+        let made = a.operand().and_then(|(a, of_a)| {
+            let triangle = Triangle::of(&spec, &matrix("a", &of_a)?, &matrix("b", b.layout())?)?;
+            let (alpha, at) = spec.alpha.one("alpha")?;
+            Ok((InPlace(Triangle { alpha, ..triangle }), (a, at)))
+        });
+        self.writes(made, b)
     }
 
-    /// As [`trmm`](Self::trmm), but B does not change and the product goes to `c` (`cublas<t>trmm`), which has a
-    /// leading dimension of its own, [`Triangular::ldc`].
+    /// As [`trmm`](Self::trmm), but B does not change and the product goes to `c` (`cublas<t>trmm`), which lies in the order of B.
     ///
     /// # Errors
-    /// As [`trmm`](Self::trmm); `c` comes back.
-    pub fn trmm_into<'a, T: BlasElement>(
+    /// As [`trmm`](Self::trmm), and when B lies in another order than C; `c` comes back.
+    pub fn trmm_into<'a, 'b, T: BlasElement>(
         &self,
-        spec: impl Into<Scaled<'a, Triangular<T>>>,
-        a: impl Readable<'a, T>,
-        b: impl Readable<'a, T>,
-        c: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let Scaled { spec, alpha, .. } = spec.into();
-        self.submit(Apart(spec.column_major()), (a.into(), b.into(), alpha), (c,))
+        spec: Triangular<'_, T>,
+        a: impl ReadableTensor<'a, T>,
+        b: impl ReadableTensor<'b, T>,
+        c: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        let (a, b, c) = (a.into(), b.into(), c.into());
+        let made = a.operand().and_then(|(a, of_a)| {
+            let (b, of_b) = b.operand()?;
+            let [of_a, of_b, of_c] = [matrix("a", &of_a)?, matrix("b", &of_b)?, matrix("c", c.layout())?];
+            check_shape("b", &of_b, (of_c.rows, of_c.cols), ("c", &of_c))?;
+            spec.check_shapes(&of_a, &of_b)?;
+            let (alpha, at) = spec.alpha.one("alpha")?;
+            let apart = in_some_order("c", &of_c, |order, ldc| {
+                let ldb = like("b", &of_b, order, "c")?;
+                let triangle = Triangle::in_order(&spec, &of_a, &of_b, (order, ldb))?;
+                Ok(Apart { triangle: Triangle { alpha, ..triangle }, ldc })
+            })?;
+            Ok((apart, (a, b, at)))
+        });
+        self.writes(made, c)
     }
 }

@@ -1,9 +1,10 @@
 //! Batches of solutions with triangular matrices: trsm, batched.
 
+use super::super::lists::{parts, views};
 use super::super::prelude::*;
-use super::batch::{Batch, Operand};
-use super::spread::{Even, Listed, Spread};
-use super::{Batched, Triangular};
+use super::Triangular;
+use super::spread::{self, Listed, Spread};
+use super::trsm::Triangle;
 #[cfg(feature = "host")]
 use crate::core::room::collected;
 #[cfg(feature = "host")]
@@ -12,43 +13,32 @@ use crate::numerics::level3::batch;
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Solve<T: BlasElement, L> {
-    spec: Triangular<T>,
-    batch: Batch,
-    _spread: PhantomData<L>,
-}
-
-impl<T: BlasElement, L: Spread> Solve<T, L> {
-    /// A and B.
-    fn operands(&self) -> [Operand; 2] {
-        let (order, n, [lda, ldb]) = (self.spec.order(), self.spec.n, self.spec.leading());
-        let [stride_a, stride_b, _] = self.batch.strides([(lda, order), (ldb, n), (0, 0)]);
-        [
-            Operand { name: "a", rows: order, cols: order, ld: lda, stride: stride_a },
-            Operand { name: "b", rows: self.spec.m, cols: n, ld: ldb, stride: stride_b },
-        ]
-    }
+    pub(super) triangle: Triangle<T>,
+    pub(super) count: usize,
+    /// Elements from one A to the next, and from one B to the next, unless each has a buffer of its own.
+    pub(super) strides: [usize; 2],
+    pub(super) _spread: PhantomData<L>,
 }
 
 impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
-    const NAME: &'static str = if L::LISTED { "trsm_batched" } else { "trsm_strided_batched" };
+    const NAME: &'static str = if L::LISTED { "trsm_batched" } else { "trsm" };
     const OPERANDS: OperandNames = (&["a", "alpha"], &["b"]);
     type Reads = (L::Of<T>, Option<T>);
     type Output = L::Matrices<T>;
     type Raw = ();
 
     fn check(&self, (a, alpha): &Spans<Self::Reads>, (b,): &Spans<(L::Of<T>,)>) -> Result<()> {
-        let ([of_a, of_b], count) = (self.operands(), self.batch.count);
+        let ([of_a, of_b], count) = (self.triangle.operands(self.strides), self.count);
         check_scalar("alpha", alpha)?;
-        check_size("m", self.spec.m)?;
-        check_size("n", self.spec.n)?;
+        check_size("m", self.triangle.m)?;
+        check_size("n", self.triangle.n)?;
         check_size("count", count)?;
-        self.spec.check_in_place()?;
         L::check::<T>(&of_a, count, a, false)?;
         L::check::<T>(&of_b, count, b, true)
     }
 
     fn cost(&self) -> Cost {
-        let (Cost { flops, bytes }, count) = (self.spec.cost(), self.batch.count as u64);
+        let (Cost { flops, bytes }, count) = (self.triangle.cost(), self.count as u64);
         Cost { flops: flops.saturating_mul(count), bytes: bytes.saturating_mul(count) }
     }
 
@@ -58,11 +48,12 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
         (a, alpha): <Self::Reads as crate::core::buffer::Elems>::Slices<'_>,
         (b,): <(L::Of<T>,) as crate::core::buffer::Elems>::SlicesMut<'_>,
     ) -> Result<()> {
-        let (spec, count, [of_a, of_b]) = (self.spec.on_host(alpha), self.batch.count, self.operands());
-        if self.spec.m == 0 || self.spec.n == 0 {
+        let (spec, count, triangle) = (self.triangle.on_host(alpha), self.count, &self.triangle);
+        let [of_a, of_b] = triangle.operands(self.strides);
+        if triangle.m == 0 || triangle.n == 0 {
             return Ok(()); // the number of such problems is not limited
         }
-        let work = self.spec.order().saturating_mul(self.spec.m).saturating_mul(self.spec.n);
+        let work = triangle.order().saturating_mul(triangle.m).saturating_mul(triangle.n);
         let (a, b) = (L::parts::<T>(&of_a, count, a), L::parts_mut::<T>(&of_b, count, b));
         batch::each(collected(a.into_iter().zip(b))?, work, |(a, b)| T::trsm(&spec, a, b));
         Ok(())
@@ -70,9 +61,9 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Queue<'_, '_, Self>) -> Result<()> {
-        let (spec, (a, alpha), (b,)) = (&self.spec, queue.reads(), queue.writes());
-        let (count, [of_a, of_b], [lda, ldb]) = (self.batch.count, self.operands(), spec.leading().map(|ld| ld as i64));
-        let (m, n) = (spec.m as i64, spec.n as i64);
+        let (spec, (a, alpha), (b,)) = (&self.triangle, queue.reads(), queue.writes());
+        let (count, [of_a, of_b]) = (self.count, spec.operands(self.strides));
+        let [m, n, lda, ldb] = [spec.m, spec.n, spec.lda, spec.ldb].map(|size| size as i64);
         if m == 0 || n == 0 || count == 0 {
             return Ok(());
         }
@@ -95,74 +86,48 @@ impl<T: BlasElement, L: Spread> Routine for Solve<T, L> {
     }
 }
 
-impl<T: BlasElement> Triangular<T> {
-    /// `count` solutions of this shape, for [`Blas::trsm_strided_batched`].
-    pub fn batch(self, count: usize) -> Batched<Self> {
-        Batched::new(self, count)
-    }
-}
-
-impl<T: BlasElement> Batched<Triangular<T>> {
-    /// Reads the scalar of all solutions from device memory, the first element, when the work runs.
-    pub fn alpha_at<'a>(self, alpha: impl Readable<'a, T>) -> Scaled<'a, Self> {
-        Scaled { spec: self, alpha: Some(alpha.into()), beta: None }
-    }
-}
-
 impl Blas {
-    /// [`trsm`](Self::trsm) for each of a batch at even distances in one buffer (`cublas<t>trsmBatched`).
+    /// [`trsm`](Self::trsm) for each of a batch whose matrices lie in buffers of their own (`cublas<t>trsmBatched`). All A have one
+    /// layout, and so have all B.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when a leading dimension is too small, the matrices do not lie inside their buffers, or
-    /// those of B overlap; a stale or foreign buffer. `b` comes back.
+    /// As [`trsm`](Self::trsm), and when the numbers of A and B differ, or the layouts in a list. All of `b` comes back.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::{Device, Side, Uplo, blas::Triangular};
     /// let device = Device::host()?;
-    /// let a = device.upload([2.0f64, 4.0])?.into_output(); // two matrices of 1 x 1
-    /// let b = device.upload([2.0f64, 12.0])?.into_output();
-    /// let spec = Triangular::new(Side::Left, Uplo::Lower, 1, 1).batch(2);
-    /// let x = device.blas().trsm_strided_batched(spec, &a, b)?.await_result()?;
-    /// assert_eq!(device.download(&x)?.await_result()?, [1.0, 3.0]);
-    /// # Ok(()) }
-    /// ```
-    pub fn trsm_strided_batched<'a, T: BlasElement>(
-        &self,
-        spec: impl Into<Scaled<'a, Batched<Triangular<T>>>>,
-        a: impl Readable<'a, T>,
-        b: DeviceBuffer<T>,
-    ) -> Submitted<DeviceBuffer<T>> {
-        let Scaled { spec: Batched { spec, batch }, alpha, .. } = spec.into();
-        let spec = spec.column_major();
-        self.submit(Solve::<T, Even> { spec, batch, _spread: PhantomData }, (a.into(), alpha), (b,))
-    }
-
-    /// [`trsm`](Self::trsm) for each of a batch whose matrices lie in buffers of their own (`cublas<t>trsmBatched`).
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] when the numbers of A and B differ, a leading dimension is too small or a matrix does
-    /// not lie inside its buffer; a stale or foreign buffer. All of `b` comes back.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, Side, Uplo, blas::Triangular};
-    /// let device = Device::host()?;
-    /// let a = device.upload([4.0f64])?.into_output();
-    /// let b = vec![device.upload([2.0f64])?.into_output(), device.upload([12.0f64])?.into_output()];
-    /// let spec = Triangular::new(Side::Left, Uplo::Lower, 1, 1);
-    /// let x = device.blas().trsm_batched(spec, &[a.as_in(), a.as_in()], b)?.await_result()?;
-    /// assert_eq!(device.download(&x[1])?.await_result()?, [3.0]);
+    /// let a = device.tensor([1, 1], [4.0f64])?;
+    /// let b = [device.tensor([1, 1], [2.0])?, device.tensor([1, 1], [12.0])?];
+    /// let spec = Triangular::new(Side::Left, Uplo::Lower);
+    /// let x = device.blas().trsm_batched(spec, [&a, &a], b)?.await_result()?;
+    /// assert_eq!(device.to_vec(&x[1])?, [3.0]);
     /// # Ok(()) }
     /// ```
     pub fn trsm_batched<'a, T: BlasElement>(
         &self,
-        spec: impl Into<Scaled<'a, Triangular<T>>>,
-        a: &[In<'a, T>],
-        b: Vec<DeviceBuffer<T>>,
-    ) -> Submitted<Vec<DeviceBuffer<T>>> {
-        let (Scaled { spec, alpha, .. }, batch) = (spec.into(), Batch::new(b.len()));
-        let spec = spec.column_major();
-        self.submit(Solve::<T, Listed> { spec, batch, _spread: PhantomData }, (a, alpha), (b,))
+        spec: Triangular<'_, T>,
+        a: impl IntoIterator<Item: ReadableTensor<'a, T>>,
+        b: impl IntoIterator<Item: WritableTensor<T>>,
+    ) -> Submitted<Vec<Tensor<T>>> {
+        self.solve_triangles(&spec, &views(a), parts(b))
+    }
+
+    fn solve_triangles<T: BlasElement>(
+        &self,
+        spec: &Triangular<'_, T>,
+        a: &[TensorRef<'_, T>],
+        b: Vec<Part<T>>,
+    ) -> Submitted<Vec<Tensor<T>>> {
+        let read = spread::read("a", a, b.len());
+        let made = read.as_ref().map_err(Clone::clone).and_then(|(a, of_a)| {
+            let of_b = spread::alike("b", b.iter().map(Part::layout))?;
+            let (triangle, (alpha, at)) = (Triangle::of(spec, of_a, &of_b)?, spec.alpha.one("alpha")?);
+            let (triangle, count, strides) = (Triangle { alpha, ..triangle }, b.len(), [0; 2]);
+            Ok((Solve::<T, Listed> { triangle, count, strides, _spread: PhantomData }, (&a[..], at)))
+        });
+        Part::submit_list(b, (Solve::<T, Listed>::NAME, "blas"), made, |(solve, reads), b| {
+            self.submit(solve, reads, (b,))
+        })
     }
 }

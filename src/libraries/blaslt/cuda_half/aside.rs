@@ -1,6 +1,6 @@
 //! Aligned copies of operands that the library would load from addresses that are not multiples of 16 bytes.
 
-use super::super::epilogue::Extra;
+use super::super::beside::Extra;
 use super::super::op::Fused;
 use super::super::operands::Reading;
 use super::super::types::MatmulTypes;
@@ -36,7 +36,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     ) -> Result<Option<Aside>> {
         let size = size_of::<T::Bias>();
         let stride = problem.bias_stride as usize * size;
-        let columns = if stride == 0 { 1 } else { self.spec.batch };
+        let columns = if stride == 0 { 1 } else { self.sizes.batch };
         if !addresses.aux.is_multiple_of(VECTOR as u64) {
             let at = addresses.aux % VECTOR as u64;
             return Err(crate::core::error::Error::unsupported(format!(
@@ -47,7 +47,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             return Ok(None);
         }
         let Some(len) = self.gradient_len() else {
-            let rows = self.spec.m * size;
+            let rows = self.bias_len() * size;
             if let Some(to) = queue.room_for_columns(addresses.bias, rows, columns, stride, VECTOR)? {
                 ahead.push(Ahead::Copy(Aside { from: (addresses.bias, stride), to, rows, columns }));
                 addresses.bias = to.0;
@@ -64,7 +64,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         }
         let rows = len * size;
         let pitch = if columns > 1 && stride_aligned { stride } else { rows.next_multiple_of(VECTOR) };
-        let overflow = || crate::core::error::Error::invalid("stride_bias", "the size of an aligned copy overflows");
+        let overflow = || crate::core::error::Error::invalid("bias", "the size of an aligned copy overflows");
         let aside = queue.scratch(pitch.checked_mul(columns).ok_or_else(overflow)?)?;
         let to = (std::mem::replace(&mut addresses.bias, aside), stride);
         if columns > 1 {

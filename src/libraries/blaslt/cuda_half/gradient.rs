@@ -6,10 +6,11 @@
 //! no such requirement.
 
 use super::super::Order;
-use super::super::epilogue::{Extra, Kind, SecondOutput, WritePlaces};
+use super::super::beside::{Extra, WritePlaces};
+use super::super::epilogue::{Kind, SecondOutput};
 use super::super::op::{Fused, Geometry};
 use super::super::operands::{ReadPlaces, Reading};
-use super::super::spec::Layout;
+use super::super::sizes::Layout;
 use super::super::types::MatmulTypes;
 use super::side::{Side, matrix};
 use crate::core::element::{DType, Element};
@@ -17,7 +18,6 @@ use crate::core::error::Result;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::libraries::blaslt::native::multiply;
 use crate::libraries::blaslt::native::{Addresses, Factor, Problem, Which};
-use crate::libraries::flags::Transpose;
 
 /// The factor times ones.
 pub(super) struct Ones {
@@ -48,11 +48,9 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     /// Whether the terms that the epilogue sums are contiguous, which the library refuses.
     pub(super) fn sums_along_memory(&self, geometry: &Geometry) -> bool {
         let [a, b, ..] = geometry.layouts;
-        let [trans_a, trans_b] = self.spec.trans;
-        let transposed = |layout: Layout, trans| (trans != Transpose::No) != (layout.order == Order::Row);
         match self.kind.second {
-            SecondOutput::GradientOfA => transposed(a, trans_a),
-            SecondOutput::GradientOfB => !transposed(b, trans_b),
+            SecondOutput::GradientOfA => a.order == Order::Row,
+            SecondOutput::GradientOfB => b.order == Order::Column,
             _ => false,
         }
     }
@@ -65,15 +63,14 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         writes: &WritePlaces,
         geometry: &Geometry,
     ) -> Result<Ones> {
-        let ([a, b, ..], [trans_a, trans_b]) = (geometry.layouts, self.spec.trans);
+        let [a, b, ..] = geometry.layouts;
         let of_a = self.kind.second == SecondOutput::GradientOfA;
-        let (layout, trans, address) = if of_a { (a, trans_a, reads.a.address) } else { (b, trans_b, reads.b.address) };
+        let (layout, address) = if of_a { (a, reads.a.address) } else { (b, reads.b.address) };
         let [type_a, type_b, ..] = T::CODES.matrices;
         let (data_type, dtype) = if of_a { (type_a, T::A::DTYPE) } else { (type_b, T::B::DTYPE) };
-        let trans = u32::from(trans != Transpose::No);
-        let factor = Side { data_type, layout, trans, address, scale: 0, outer: false }.by_columns();
+        let factor = Side { data_type, layout, trans: 0, address, scale: 0, outer: false }.by_columns();
         let factor = if of_a { factor } else { factor.transposed() };
-        let (terms, len, (one, size)) = (self.spec.k, self.gradient_len().unwrap_or(0), (one(dtype)?, dtype.size()));
+        let (terms, len, (one, size)) = (self.sizes.k, self.gradient_len().unwrap_or(0), (one(dtype)?, dtype.size()));
         let overflow =
             || crate::core::error::Error::invalid("k", format!("the size of a vector of {terms} ones overflows"));
         let at = queue.scratch(terms.checked_mul(size).ok_or_else(overflow)?)?;
@@ -84,7 +81,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let problem = Problem {
             matrices: [matrix(data_type, factor.layout), matrix(data_type, vector(terms, 0)), sums, sums],
             trans: [factor.trans, 0],
-            batch: self.spec.batch as u32,
+            batch: self.sizes.batch as u32,
             compute: T::CODES.compute,
             scale: T::CODES.scale,
             epilogue: Kind::default().code(),

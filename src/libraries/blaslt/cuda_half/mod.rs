@@ -17,7 +17,8 @@ mod problem;
 mod side;
 mod zeros;
 
-use super::epilogue::{Extra, SecondOutput};
+use super::beside::Extra;
+use super::epilogue::SecondOutput;
 use super::op::{Fused, Geometry};
 use super::operands::Reading;
 use super::selection::{Form, Selection};
@@ -39,6 +40,8 @@ enum Ahead {
     /// Zeros in the gradients of a product without terms (`k = 0`).
     ZeroGradients,
     Copy(Aside),
+    /// Alpha or beta, whose other is on the device: an address in scratch, and the value.
+    Number(u64, Factor),
 }
 
 impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
@@ -62,17 +65,18 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     /// The forms in which the product is tried, best first.
     fn forms(&self, queue: &Enqueue<'_, Self>, geometry: &Geometry) -> SmallVec<[Form; 3]> {
         let of_factors =
-            matches!(self.kind.second, SecondOutput::GradientOfA | SecondOutput::GradientOfB) && self.spec.k > 0;
+            matches!(self.kind.second, SecondOutput::GradientOfA | SecondOutput::GradientOfB) && self.sizes.k > 0;
         let mut forms = SmallVec::new();
         // If nothing is multiplied for D, the library would still read the factors for it, and a NaN in them would
         // reach D.
-        if !of_factors || !(self.sums_along_memory(geometry) || self.has_no_product(queue)) {
+        let kept_out = of_factors && (self.sums_along_memory(geometry) || self.has_no_product(queue));
+        if !kept_out && !self.is_across() {
             forms.push(Form::Direct);
         }
         if of_factors {
             forms.push(Form::GradientApart);
         }
-        if !self.spec.is_empty() {
+        if !self.sizes.is_empty() {
             forms.push(Form::Padded);
         }
         forms
@@ -85,44 +89,50 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         }
     }
 
+    /// Whether there is a bias, or a gradient of one, across the lines of D. The library has none.
+    fn is_across(&self) -> bool {
+        self.kind.across && !self.sizes.is_empty()
+    }
+
     /// Whether `alpha` is known to be zero here.
     fn has_no_product(&self, queue: &Enqueue<'_, Self>) -> bool {
-        R::places(queue.reads()).factors.is_empty() && self.spec.alpha_of::<T>() == T::Scalar::default()
+        let [alpha, _] = R::places(queue.reads()).factors;
+        alpha.is_none() && self.settings.alpha == T::Scalar::default()
     }
 
     fn product(&self, queue: &mut Enqueue<'_, Self>, geometry: &Geometry, form: Form) -> Result<()> {
         let apart = form == Form::GradientApart;
+        if self.is_across() {
+            return Err(Error::library("internal error: the library was to add a bias across the lines of d"));
+        }
         let (reads, mut writes) = (R::places(queue.reads()), W::places(queue.writes()));
         if let Selection::Survey { writes: others, .. } = self.selection {
             writes = others;
-            if self.spec.is_empty() || self.spec.k == 0 {
+            if self.sizes.is_empty() || self.sizes.k == 0 {
                 return Ok(());
             }
         }
-        if self.spec.is_empty() {
+        if self.sizes.is_empty() {
             // The gradient of a factor does not depend on the other one, which may have nothing.
             let of_factors = matches!(self.kind.second, SecondOutput::GradientOfA | SecondOutput::GradientOfB);
-            let is_there = self.spec.k > 0 && self.spec.batch > 0 && self.gradient_len().is_some_and(|len| len > 0);
+            let is_there = self.sizes.k > 0 && self.sizes.batch > 0 && self.gradient_len().is_some_and(|len| len > 0);
             let sums = match of_factors && is_there {
                 true => Some(self.gradient(queue, &reads, &writes, geometry)?),
                 false => None,
             };
-            self.nothing(queue, &writes, geometry)?;
+            self.nothing(queue, &writes)?;
             return sums.map_or(Ok(()), |sums| self.sum(queue, &sums));
         }
         let mut ahead = SmallVec::<[Ahead; 2]>::new();
-        if let (Some((at, bytes)), Selection::Usual) = (self.gapped(&writes, geometry), &self.selection) {
-            ahead.push(Ahead::Zeros(at, bytes));
-        }
         let mut kind = self.kind;
         let of_factors = matches!(kind.second, SecondOutput::GradientOfA | SecondOutput::GradientOfB);
-        if of_factors && self.spec.k == 0 {
+        if of_factors && self.sizes.k == 0 {
             ahead.push(Ahead::ZeroGradients);
         }
-        if of_factors && (self.spec.k == 0 || apart) {
+        if of_factors && (self.sizes.k == 0 || apart) {
             kind.second = SecondOutput::Nothing;
         }
-        let zeros = self.spec.k == 0 || (self.has_no_product(queue) && (apart || !of_factors));
+        let zeros = self.sizes.k == 0 || (self.has_no_product(queue) && (apart || !of_factors));
         let (mut problem, mut addresses) = self.problem(queue, kind, &reads, &writes, geometry, zeros);
         let gradient = self.align_vectors(queue, &mut problem, &mut addresses, &mut ahead)?;
         if reads.c.is_none() && T::C::DTYPE != T::D::DTYPE {
@@ -144,8 +154,23 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let problem = problem.aligned(&addresses, [size_of::<T::C>(), size_of::<T::D>()]);
         // With zeros in place of the factors alpha is 1: if alpha is 0, beta 1 and D a vector, the library (13.1)
         // leaves D unchanged, without its bias and without C.
-        let alpha = if zeros { T::ONE } else { self.spec.alpha_of::<T>() };
-        let alpha_beta = [Factor::from_scalar(&alpha), Factor::from_scalar(&self.spec.beta)];
+        let alpha = if zeros { T::ONE } else { self.settings.alpha };
+        let alpha_beta = [Factor::from_scalar(&alpha), Factor::from_scalar(&self.settings.beta)];
+        if problem.factors_on_device {
+            // The library reads both from the same memory.
+            let mut both = [0; 2];
+            for ((to, at), value) in both.iter_mut().zip(&reads.factors).zip(&alpha_beta) {
+                *to = match at {
+                    Some(place) => place.address,
+                    None => {
+                        let at = queue.scratch(size_of::<T::Scalar>())?;
+                        ahead.push(Ahead::Number(at, *value));
+                        at
+                    }
+                };
+            }
+            addresses.factors = Some(both);
+        }
         let which = match &self.selection {
             Selection::Usual => Which::Known {
                 asked: (apart || !ahead.is_empty()) && multiply::lt_find(queue, &problem, &addresses, false)?,
@@ -159,7 +184,12 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             match step {
                 // SAFETY: all of an operand, or all of scratch of this length.
                 Ahead::Zeros(at, bytes) => unsafe { queue.fill(at, bytes, &[0]) }?,
-                Ahead::ZeroGradients => self.zero_gradients(queue, &writes, geometry)?,
+                Ahead::Number(at, Factor(bytes)) => {
+                    let bytes = bytes.get(..size_of::<T::Scalar>()).unwrap_or_default();
+                    // SAFETY: scratch of this length.
+                    unsafe { queue.fill(at, 1, bytes) }?;
+                }
+                Ahead::ZeroGradients => self.zero_gradients(queue, &writes)?,
                 Ahead::Copy(Aside { from, to, rows, columns }) => {
                     // SAFETY: the columns lie in their operand at this distance (checked), and the room was made for them.
                     unsafe { queue.copy_columns(to, from, rows, columns) }?;

@@ -1,10 +1,11 @@
 //! The problem in the library's terms, and the addresses that go with it.
 
 use super::super::Order;
-use super::super::epilogue::{Extra, Function, Kind, Place, SecondOutput, WritePlaces};
+use super::super::beside::{Extra, Place, WritePlaces};
+use super::super::epilogue::{Function, Kind, SecondOutput};
 use super::super::op::{Fused, Geometry};
 use super::super::operands::{ReadPlaces, Reading};
-use super::super::spec::{Layout, Matmul};
+use super::super::sizes::{Layout, Sizes};
 use super::super::types::{MatmulTypes, TF32};
 use super::side::{CONJUGATE, Side, matrix};
 use super::zeros::ZEROS;
@@ -12,7 +13,6 @@ use crate::core::element::{DType, Element};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::libraries::blaslt::native::multiply;
 use crate::libraries::blaslt::native::{Addresses, Problem};
-use crate::libraries::flags::Transpose;
 
 /// The addresses that go with a problem.
 fn addresses(kind: Kind, reads: &ReadPlaces, writes: &WritePlaces, ([a, b], scale_d): ([&Side; 2], u64)) -> Addresses {
@@ -24,7 +24,7 @@ fn addresses(kind: Kind, reads: &ReadPlaces, writes: &WritePlaces, ([a, b], scal
         _ => None,
     };
     let gradient =
-        matches!(kind.second, SecondOutput::RowGradient | SecondOutput::GradientOfA | SecondOutput::GradientOfB);
+        matches!(kind.second, SecondOutput::BiasGradient | SecondOutput::GradientOfA | SecondOutput::GradientOfB);
     let d = writes.d.address;
     Addresses {
         a: a.address,
@@ -34,17 +34,14 @@ fn addresses(kind: Kind, reads: &ReadPlaces, writes: &WritePlaces, ([a, b], scal
         bias: address(if gradient { writes.second } else { reads.bias }),
         aux: address(aux),
         scales: [a.scale, b.scale, scale_d, address(writes.amax)],
-        factors: match *reads.factors.as_slice() {
-            [alpha, beta] => Some([alpha.address, beta.address]),
-            _ => None,
-        },
+        factors: None,
     }
 }
 
 impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     /// `cublasComputeType_t`.
     pub(super) fn compute(&self) -> u32 {
-        let tf32 = self.spec.tf32 && matches!(<T::Scalar as Element>::DTYPE, DType::F32 | DType::C32);
+        let tf32 = self.settings.tf32 && matches!(<T::Scalar as Element>::DTYPE, DType::F32 | DType::C32);
         if tf32 { TF32 } else { T::CODES.compute }
     }
 
@@ -58,7 +55,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         geometry: &Geometry,
         zeros: bool,
     ) -> (Problem, Addresses) {
-        let Matmul { m, n, .. } = self.spec;
+        let Sizes { m, n, .. } = self.sizes;
         let [a, b, mut c, mut d] = geometry.layouts;
         if reads.c.is_none() {
             c = d;
@@ -68,22 +65,25 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let mut scales = reads.scales.iter();
         let [scale_a, scale_b, scale_d] =
             self.scaled.map(|there| if there { scales.next().map_or(0, |place| place.address) } else { 0 });
-        let ([outer_a, outer_b], [trans_a, trans_b]) = (self.outer, self.spec.trans);
+        let ([outer_a, outer_b], [conjugate_a, conjugate_b]) = (self.outer, self.settings.conjugate);
         let (address_a, address_b) = (reads.a.address, reads.b.address);
-        let side = |data_type, layout, trans, address, scale, outer| {
-            let conjugated = trans == Transpose::Conjugate && T::A::DTYPE.is_complex();
-            let trans = if conjugated { CONJUGATE } else { u32::from(trans != Transpose::No) };
+        let side = |data_type, layout: Layout, conjugate, address, scale, outer| {
+            // A conjugate is the conjugated transpose of the transpose.
+            let (layout, trans) = match conjugate && T::A::DTYPE.is_complex() {
+                true => (layout.transposed(), CONJUGATE),
+                false => (layout, 0),
+            };
             Side { data_type, layout, trans, address, scale, outer }.by_columns()
         };
-        let mut a = side(type_a, a, trans_a, address_a, scale_a, outer_a);
-        let mut b = side(type_b, b, trans_b, address_b, scale_b, outer_b);
+        let mut a = side(type_a, a, conjugate_a, address_a, scale_a, outer_a);
+        let mut b = side(type_b, b, conjugate_b, address_b, scale_b, outer_b);
         if zeros {
             (a.layout, a.trans) = (stand_in(m), 1);
             (b.layout, b.trans) = (stand_in(n), 0);
         }
         // A row-major D is computed as the column-major D of the product of the transposes, for which the library has
-        // more algorithms. Not with a bias: the library's would then be per column, and ours is per row.
-        if d.order == Order::Row && !kind.bias {
+        // more algorithms.
+        if d.order == Order::Row {
             (a, b) = (b.transposed(), a.transposed());
             (c, d) = (c.transposed(), d.transposed());
             kind.second = match kind.second {
@@ -102,7 +102,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
                 matrix(type_d, d),
             ],
             trans: [a.trans, b.trans],
-            batch: self.spec.batch as u32,
+            batch: self.sizes.batch as u32,
             compute: self.compute(),
             scale: T::CODES.scale,
             epilogue: kind.code(),
@@ -113,8 +113,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             aux_stride: geometry.aux.stride as i64,
             scaled: addresses.scales.map(|address| address != 0),
             outer: [a.outer, b.outer],
-            factors_on_device: addresses.factors.is_some(),
-            fast_accumulation: self.spec.fast_accumulation,
+            factors_on_device: reads.factors.iter().any(Option::is_some),
+            fast_accumulation: self.settings.fast_accumulation,
             in_place: addresses.c == addresses.d,
             alignment: [0; 6],
             workspace: multiply::lt_workspace(queue),

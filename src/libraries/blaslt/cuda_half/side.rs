@@ -1,7 +1,7 @@
 //! A factor of the product, and the matrices, in the library's terms.
 
 use super::super::Order;
-use super::super::spec::Layout;
+use super::super::sizes::Layout;
 use crate::libraries::blaslt::native::MatrixOf;
 
 /// `CUBLAS_OP_C`.
@@ -17,14 +17,6 @@ pub(super) struct Side {
     pub(super) address: u64,
     pub(super) scale: u64,
     pub(super) outer: bool,
-}
-
-impl Layout {
-    /// The same memory as the transpose.
-    pub(super) fn transposed(self) -> Self {
-        let order = if self.order == Order::Row { Order::Column } else { Order::Row };
-        Layout { rows: self.columns, columns: self.rows, order, ..self }
-    }
 }
 
 /// A leading dimension that is a multiple of this many elements meets every alignment.

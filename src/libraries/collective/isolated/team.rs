@@ -34,7 +34,7 @@ impl Sending {
         if let Some(turn) = known.find(|turn| turn.device == id && turn.generation == generation) {
             return Ok(turn);
         }
-        let turn = Arc::new(Turn { device: id, generation, buffer: device.uninit(1)? });
+        let turn = Arc::new(Turn { device: id, generation, buffer: device.unwritten(1)? });
         self.0.push(Arc::downgrade(&turn));
         Ok(turn)
     }

@@ -260,7 +260,7 @@ pub(super) fn with_fused<T: Element, R>(
     let mut call = Call::new(conv, Direction::Forward, [any(x), any(w)]);
     // The library's passes have a bias.
     let none = match (bias, *relu || residual.is_some()) {
-        (None, true) => Some(device.zeros_tensor::<T>([w.shape().first().copied().unwrap_or(0)])?),
+        (None, true) => Some(device.zeros::<T>([w.shape().first().copied().unwrap_or(0)])?),
         _ => None,
     };
     let none = none.as_ref().map(Tensor::view);

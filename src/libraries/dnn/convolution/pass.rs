@@ -16,8 +16,8 @@ use crate::device::tensor::{ReadableTensor, TensorRef};
 /// # fn main() -> Result<(), windlass::Error> {
 /// use windlass::dnn::{Convolution, ConvolutionPass};
 /// let device = windlass::Device::best()?;
-/// let (x, w) = (device.zeros_tensor::<f32>([1, 3, 8, 8])?, device.zeros_tensor::<f32>([4, 3, 3, 3])?);
-/// let (conv, dy) = (Convolution::new(), device.zeros_tensor::<f32>([1, 4, 6, 6])?);
+/// let (x, w) = (device.zeros::<f32>([1, 3, 8, 8])?, device.zeros::<f32>([4, 3, 3, 3])?);
+/// let (conv, dy) = (Convolution::new(), device.zeros::<f32>([1, 4, 6, 6])?);
 /// for pass in [
 ///     ConvolutionPass::forward(&x, &w),
 ///     ConvolutionPass::data(&dy, &w, [8, 8]),

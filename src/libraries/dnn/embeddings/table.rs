@@ -81,7 +81,7 @@ impl Dnn {
         };
         let indices = device.contiguous(&indices)?.into_output();
         let (numbers, updates) = (indices.reshape([count])?, masked.reshape([count, width])?);
-        let table = device.zeros_tensor::<T>([rows, width])?;
+        let table = device.zeros::<T>([rows, width])?;
         debug_assert_ne!(T::DTYPE, DType::Bool);
         device.put(table, &numbers, &updates, 0, Combine::Add).map_err(Rejected::into_error)
     }

@@ -143,7 +143,7 @@ fn operands<'a, T: SoftmaxElement>(
     let taken = |(part, layout): &Read<'_>| -> Result<Tensor<T>> {
         let (lowest, count) = layout.span();
         if scores.1.is_empty() || count == 0 {
-            return dnn.device.zeros_tensor(labels.1.shape());
+            return dnn.device.zeros(labels.1.shape());
         }
         let all = AnyTensorRef::of(*part, Layout::new([count], [1], lowest)?);
         let all = all.downcast::<T>().ok_or_else(|| Error::library("internal error: another type"))?;

@@ -207,7 +207,7 @@ fn two<T: Element>(
     let layout = Layout::row_major(&extents).map_err(told)?;
     let mut buffers = AnyBuffers::default();
     for _ in 0..2 {
-        buffers.push(dnn.device.uninit::<T>(layout.len())?.into());
+        buffers.push(dnn.device.unwritten::<T>(layout.len())?.into());
     }
     made_any(&dnn.device, recorded.map_err(told)?, &[read], buffers, &layout)?.retype(|buffers: AnyBuffers| {
         let mut buffers = buffers.into_iter();

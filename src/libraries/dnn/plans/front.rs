@@ -116,7 +116,7 @@ impl Planned {
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::dnn::{Convolution, ConvolutionPass};
     /// let device = windlass::Device::best()?;
-    /// let (x, w) = (device.zeros_tensor::<f32>([1, 3, 8, 8])?, device.zeros_tensor::<f32>([4, 3, 3, 3])?);
+    /// let (x, w) = (device.zeros::<f32>([1, 3, 8, 8])?, device.zeros::<f32>([4, 3, 3, 3])?);
     /// let plan = device.dnn().plan_convolution(&Convolution::new(), &ConvolutionPass::forward(&x, &w))?;
     /// println!("{}", plan.explain()?);
     /// # Ok(()) }
@@ -215,7 +215,7 @@ impl Dnn {
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::{dnn::Attention, f16};
     /// let device = windlass::Device::host()?;
-    /// let x = device.zeros_tensor::<f16>([1, 2, 16, 64])?;
+    /// let x = device.zeros::<f16>([1, 2, 16, 64])?;
     /// println!("{}", device.dnn().plan_attention_gradients(&Attention::new(), &x, &x, &x)?.prepare()?);
     /// # Ok(()) }
     /// ```
@@ -242,7 +242,7 @@ impl Dnn {
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::dnn::{Convolution, ConvolutionPass};
     /// let device = windlass::Device::best()?;
-    /// let (x, w) = (device.zeros_tensor::<f32>([1, 3, 8, 8])?, device.zeros_tensor::<f32>([4, 3, 3, 3])?);
+    /// let (x, w) = (device.zeros::<f32>([1, 3, 8, 8])?, device.zeros::<f32>([4, 3, 3, 3])?);
     /// let tuning = device.dnn().autotune_convolution(&Convolution::new(), &ConvolutionPass::forward(&x, &w))?;
     /// println!("{:?} of {:?}", tuning.chosen, tuning.candidates);
     /// # Ok(()) }

@@ -61,7 +61,7 @@ pub(in crate::libraries::dnn) fn one<T: Element>(
 ) -> Result<PendingDispatch<Tensor<T>>> {
     let op = pooling(pass, T::DTYPE, pool, elements, &reads).map_err(Pooling::refused)?;
     let extents = op.target();
-    let target = device.uninit::<T>(extents.iter().product())?;
+    let target = device.unwritten::<T>(extents.iter().product())?;
     let pending = submit(device, op, reads, vec![target.into()])?;
     pending.retype(|buffers| Ok((tied(buffers.into_iter().next(), &extents)?,))).map_err(|any: AnyBuffers| any.into())
 }
@@ -118,7 +118,7 @@ impl Dnn {
         let op = pooling(Pass::MaxPlace, T::DTYPE, pool, &elements, &reads).map_err(Pooling::refused)?;
         let extents = op.target();
         let len = extents.iter().product();
-        let targets = vec![self.device.uninit::<T>(len)?.into(), self.device.uninit::<i64>(len)?.into()];
+        let targets = vec![self.device.unwritten::<T>(len)?.into(), self.device.unwritten::<i64>(len)?.into()];
         let pending = submit(&self.device, op, reads, targets)?;
         let back = |buffers: AnyBuffers| {
             let mut buffers = buffers.into_iter();

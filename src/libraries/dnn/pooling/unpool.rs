@@ -51,7 +51,7 @@ impl Dnn {
         let rows = outer.iter().product::<usize>();
         let (from, to) = ([rows, plane(y.shape())], [rows, plane(elements)]);
         let (y, places) = (device.contiguous(&y)?.into_output(), device.contiguous(&places)?.into_output());
-        let x = device.zeros_tensor::<T>(to)?;
+        let x = device.zeros::<T>(to)?;
         let (places, y) = (places.reshape(from)?, y.reshape(from)?);
         let made = device.put_along_axis(x, &places, &y, 1, Combine::Replace).map_err(Rejected::into_error)?;
         made.retype(|(x,)| {

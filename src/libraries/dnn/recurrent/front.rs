@@ -22,7 +22,7 @@ use crate::libraries::tensor_routine::{Operand, TensorRoutine};
 /// # fn main() -> Result<(), windlass::Error> {
 /// use windlass::dnn::Sequences;
 /// let device = windlass::Device::host()?;
-/// let x = device.zeros_tensor::<f32>([5, 2, 3])?;
+/// let x = device.zeros::<f32>([5, 2, 3])?;
 /// let ragged = Sequences::new(&x).lengths(&[5, 2]);
 /// # let _ = ragged;
 /// # Ok(()) }

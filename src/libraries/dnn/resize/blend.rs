@@ -189,7 +189,7 @@ fn one<T: Element>(
         _ => (before(0..first), 1),
     };
     let output = Layout::row_major(&extents)?;
-    let written = [dnn.device.uninit::<T>(output.len())?.into()].into_iter().collect();
+    let written = [dnn.device.unwritten::<T>(output.len())?.into()].into_iter().collect();
     let blend = Blend { dtype: T::DTYPE, x: layout, outer, across, mid, along };
     let reads = [part.into()].into_iter().collect();
     one_tensor(dnn.device.dispatch(blend, reads, written).map_err(Rejected::into_error)?, output)

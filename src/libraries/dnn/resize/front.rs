@@ -98,7 +98,7 @@ impl Dnn {
         }
         match last.filter(|_| !nothing) {
             Some(made) => Ok(made),
-            None if nothing => self.device.map(&self.device.zeros_tensor::<T>(elements)?, |x: Symbol<T>| x),
+            None if nothing => self.device.map(&self.device.zeros::<T>(elements)?, |x: Symbol<T>| x),
             None => self.device.map(&dy, |dy: Symbol<T>| dy),
         }
     }

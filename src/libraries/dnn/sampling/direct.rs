@@ -123,7 +123,7 @@ fn send<T: Element>(
         return Err(missing());
     };
     let output = Layout::row_major([*batch, *channels, *high, *width])?;
-    let written = [dnn.device.uninit::<T>(output.len())?.into()].into_iter().collect();
+    let written = [dnn.device.unwritten::<T>(output.len())?.into()].into_iter().collect();
     (sample.x, sample.grid) = (x_layout, grid_layout);
     let reads = [x.into(), grid.into()].into_iter().collect();
     one_tensor(dnn.device.dispatch(sample, reads, written).map_err(Rejected::into_error)?, output)

@@ -93,8 +93,8 @@ pub(super) fn corners<T: SoftmaxElement>(
         spec.corner(&inputs, elements, wide).to_vec()
     })?;
     let mut buffers = AnyBuffers::default();
-    buffers.push(dnn.device.uninit::<i64>(layout.len())?.into());
-    buffers.push(dnn.device.uninit::<T::Wide>(layout.len())?.into());
+    buffers.push(dnn.device.unwritten::<i64>(layout.len())?.into());
+    buffers.push(dnn.device.unwritten::<T::Wide>(layout.len())?.into());
     let made = made_any(&dnn.device, recorded, &reads, buffers, &layout)?;
     let made = made.retype::<(Tensor<i64>, Tensor<T::Wide>), _>(|buffers: AnyBuffers| {
         let mut buffers = buffers.into_iter();

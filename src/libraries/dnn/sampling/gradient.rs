@@ -122,7 +122,7 @@ impl Dnn {
         let reads = [(dy.into(), dy_layout), (weights.into(), behind(&weights_layout).map_err(told)?)];
         let recorded = weighted(T::DTYPE, wide).map_err(told)?;
         let updates: Tensor<T::Wide> = make_one(device, recorded, &reads, &extents)?.into_output();
-        let table = device.zeros_tensor::<T::Wide>([rows, channels])?;
+        let table = device.zeros::<T::Wide>([rows, channels])?;
         let (numbers, updates) = (numbers.reshape([numbers.len()])?, updates.reshape([numbers.len(), channels])?);
         let made = device.put(table, &numbers, &updates, 0, Combine::Add).map_err(Rejected::into_error)?;
         // The corners are rows of the table: see `corners`.

@@ -70,7 +70,7 @@ impl<T: Element> Symbols for Symbol<T> {}
 impl<T: Element> sealed::Outputs for Symbol<T> {
     type Tensors = Tensor<T>;
     fn uninit(device: &Device, layout: &Layout) -> Result<AnyBuffers> {
-        Ok([AnyBuffer::from(device.uninit::<T>(layout.len())?)].into_iter().collect())
+        Ok([AnyBuffer::from(device.unwritten::<T>(layout.len())?)].into_iter().collect())
     }
     fn tie(buffers: AnyBuffers, layout: &Layout) -> Result<(Tensor<T>,), AnyBuffers> {
         Ok((tensor(buffers.into_iter().next(), layout)?,))
@@ -124,7 +124,7 @@ macro_rules! outputs { ($(($($t:ident $k:tt),*))*) => { $(
         type Tensors = ($(Tensor<$t>,)*);
         fn uninit(device: &Device, layout: &Layout) -> Result<AnyBuffers> {
             let mut buffers = AnyBuffers::default();
-            $(buffers.push(device.uninit::<$t>(layout.len())?.into());)*
+            $(buffers.push(device.unwritten::<$t>(layout.len())?.into());)*
             Ok(buffers)
         }
         fn tie(buffers: AnyBuffers, layout: &Layout) -> Result<Self::Tensors, AnyBuffers> {

@@ -44,7 +44,7 @@ use tape::{Link, Step, Tape};
 /// let centred = &x - &mean;
 /// let y = ((&centred * &centred) * -0.5).exp().eval(&device)?.into_output();
 /// assert!(device.allclose(&y, &device.full([2, 2], (-0.5f32).exp())?, 1e-6, 0.0)?);
-/// let error = (&x + &device.zeros_tensor::<f32>([3])?).eval(&device).unwrap_err();
+/// let error = (&x + &device.zeros::<f32>([3])?).eval(&device).unwrap_err();
 /// assert!(error.to_string().contains("add of input 0 and input 1: extents [[2, 2], [3]]"), "{error}");
 /// # Ok(()) }
 /// ```

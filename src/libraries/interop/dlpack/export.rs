@@ -55,6 +55,7 @@ impl<T: Element> Drop for OutShared<T> {
     }
 }
 
+/// Exchange without a copy: DLPack.
 impl Device {
     /// A tensor for another library, in place of a copy. It is moved in: the consumer may write it, and frees it. What it submits
     /// to `to` from now on follows all work on the tensor; with [`ForeignStream::Idle`] this waits until that is complete. See

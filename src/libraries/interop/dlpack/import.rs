@@ -8,6 +8,7 @@ use crate::device::Device;
 use crate::device::external::ForeignStream;
 use crate::device::tensor::{AnyTensor, TensorRef};
 
+/// Exchange without a copy: DLPack.
 impl Device {
     /// The memory of a managed tensor as a tensor that may be written, without a copy. Its deleter is called when the tensor is
     /// gone and all work on it is complete. See [`dlpack`](crate::dlpack).

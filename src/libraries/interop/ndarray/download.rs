@@ -1,6 +1,5 @@
 //! Downloads of arrays.
 
-use crate::core::buffer::Readable;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
@@ -8,14 +7,14 @@ use crate::core::op::raw::Landed;
 use crate::core::op::{Output, Verdict};
 use crate::device::Device;
 use crate::device::copy::Form;
-use crate::libraries::flags::Order;
-use ndarray::{Array, ArrayRef, Dimension, IntoDimension, ShapeBuilder};
+use crate::device::tensor::ReadableTensor;
+use ndarray::{Array, ArrayRef, Dimension, IntoDimension, IxDyn, ShapeBuilder};
 
-/// The shape of a downloaded array, and the order of the buffer's elements.
+/// The shape of a downloaded array, and whether the first axis of the elements is the fastest.
 #[derive(Clone, Debug)]
 struct Shape<D> {
     dim: D,
-    order: Order,
+    by_columns: bool,
 }
 
 /// Downloaded host data, with the shape that it will have.
@@ -54,39 +53,55 @@ impl<T: Element, D: Dimension> Output for Array<T, D> {
     const EAGER: crate::core::op::Internal = crate::core::op::Internal::YES;
 
     fn join((): (), Shaped { landed, shape }: Shaped<T, D>) -> Result<Self> {
-        let column = shape.order == Order::Column;
-        Array::from_shape_vec(shape.dim.set_f(column), landed.into_vec()?)
+        Array::from_shape_vec(shape.dim.set_f(shape.by_columns), landed.into_vec()?)
             .map_err(|error| Error::library(format!("internal error: a checked shape does not fit: {error}")))
     }
 }
 
+/// Results on the host: arrays of `ndarray`.
 impl Device {
-    /// Copies a buffer (or a range of one), whose elements are in this order, to an array of this shape on the host: a
-    /// pair of sizes gives an `Array2`, a `Vec` of sizes an `ArrayD`. The array has the same order; its elements are
-    /// not rearranged.
+    /// The elements of a tensor or a view, as an array on the host: waits. `D` is the dimension: `Ix2`, or `IxDyn` for any.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the shape has more or fewer elements than the buffer; else as
-    /// [`download`](Self::download).
+    /// As [`download_array`](Self::download_array).
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, Order, ndarray::array};
-    /// let device = Device::host()?;
-    /// let buffer = device.upload([1, 2, 3, 4, 5, 6])?.into_output();
-    /// let by_rows = device.download_array(&buffer, (2, 3), Order::Row)?.await_result()?;
-    /// assert_eq!(by_rows, array![[1, 2, 3], [4, 5, 6]]);
-    /// let by_columns = device.download_array(&buffer, vec![2, 3], Order::Column)?.await_result()?;
-    /// assert_eq!(by_columns, array![[1, 3, 5], [2, 4, 6]].into_dyn());
+    /// use windlass::{Device, ndarray::{Array2, array}};
+    /// let (device, a) = (Device::host()?, array![[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]]);
+    /// let x = device.tensor_of(a.t())?;
+    /// assert_eq!((x.shape(), x.layout().strides()), (&[3, 2][..], &[1, 3][..])); // nothing was moved
+    /// let back: Array2<f32> = device.to_array(x.flip(0)?)?;
+    /// assert_eq!(back, array![[3.0, 6.0], [2.0, 5.0], [1.0, 4.0]]);
     /// # Ok(()) }
     /// ```
+    pub fn to_array<'a, T: Element, D: Dimension + 'static>(
+        &self,
+        x: impl ReadableTensor<'a, T>,
+    ) -> Result<Array<T, D>> {
+        self.download_array(x)?.await_result()
+    }
+
+    /// As [`to_array`](Self::to_array), without a wait. Column-major elements come back in that order; others in row-major order.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the tensor has another number of axes than `D`; else as [`download`](Self::download).
     pub fn download_array<'a, T: Element, D: Dimension + 'static>(
         &self,
-        source: impl Readable<'a, T>,
-        shape: impl IntoDimension<Dim = D>,
-        order: Order,
+        x: impl ReadableTensor<'a, T>,
     ) -> Result<PendingDispatch<Array<T, D>, Verdict>> {
-        self.download_as(source.into(), Shape { dim: shape.into_dimension(), order })
+        let x = x.into();
+        let dim = D::from_dimension(&IxDyn(x.shape()).into_dimension()).ok_or_else(|| {
+            let axes = D::NDIM.map_or("others".to_owned(), |n| n.to_string());
+            Error::invalid("x", format!("{:?} has {} axes, but the array {axes}", x.shape(), x.rank()))
+        })?;
+        let by_columns = !x.layout().is_row_major() && x.layout().is_column_major();
+        let shape = Shape { dim, by_columns };
+        if by_columns || x.layout().is_row_major() {
+            return self.download_as(x.operand()?.0, shape);
+        }
+        let dense = self.contiguous(&x)?.into_output();
+        self.download_as(dense.buffer().as_in(), shape)
     }
 }
 
@@ -100,27 +115,27 @@ impl<T: Element, D: Dimension, V> PendingDispatch<Array<T, D>, V> {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, Order, ndarray::{Array2, array, s}};
+    /// use windlass::{Device, ndarray::{Array2, array, s}};
     /// let device = Device::host()?;
-    /// let buffer = device.upload([1, 2, 3, 4])?.into_output();
+    /// let x = device.tensor_of([[1, 2], [3, 4]])?;
     /// let mut whole = Array2::zeros((3, 3));
     /// let mut corner = whole.slice_mut(s![1.., 1..]);
-    /// device.download_array(&buffer, (2, 2), Order::Row)?.await_result_into(&mut corner)?;
+    /// device.download_array(&x)?.await_result_into(&mut corner)?;
     /// assert_eq!(whole, array![[0, 0, 0], [0, 1, 2], [0, 3, 4]]);
     /// # Ok(()) }
     /// ```
     pub fn await_result_into(self, target: &mut ArrayRef<T, D>) -> Result<()> {
         let shaped = self.await_host()?;
-        let Shape { dim, order } = &shaped.shape;
+        let Shape { dim, by_columns } = &shaped.shape;
         if target.shape() != dim.slice() {
             return Err(Error::invalid(
                 "target",
                 format!("a shape of {:?}, but the download has {:?}", target.shape(), dim.slice()),
             ));
         }
-        let elements = match order {
-            Order::Row => target.as_slice_mut(),
-            Order::Column => target.view_mut().reversed_axes().into_slice(),
+        let elements = match by_columns {
+            false => target.as_slice_mut(),
+            true => target.view_mut().reversed_axes().into_slice(),
         };
         match elements {
             Some(elements) => shaped.landed.copy_into(elements),

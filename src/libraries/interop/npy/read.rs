@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
+/// Files of NumPy.
 impl Device {
     /// Reads an array in NumPy's format, and uploads it; what follows it is not read. Reads the header byte by byte: give a
     /// buffered reader. See [`npy`](crate::npy) for types and orders.

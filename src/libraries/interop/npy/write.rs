@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
+/// Files of NumPy.
 impl Device {
     /// Downloads a tensor piece by piece, and writes it in NumPy's format: in its own order if it is row-major or column-major,
     /// else row by row. Waits.

@@ -53,8 +53,8 @@ pub(in crate::libraries) fn submit<T: Element, S: Element>(
     let shape = spreading.map()?.clone();
     let (stats, target) = (&planned.shape.output, shape.outputs.first().ok_or_else(lost)?.clone());
     let all = || reads.iter().chain(more);
-    let results = device.uninit::<S>(stats.len())?;
-    let elements = device.uninit::<T>(target.len())?;
+    let results = device.unwritten::<S>(stats.len())?;
+    let elements = device.unwritten::<T>(target.len())?;
     if spreading.plan(&reduce.shape, &formula, &shape).map_err(Reduce::refused)?.is_some() {
         let ins: AnyIns<'_> = all().map(|(read, _)| *read).collect();
         let rows = Rows::new(reduce, Map::new(formula, scalars, shape), spreading);

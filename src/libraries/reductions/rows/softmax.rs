@@ -133,6 +133,7 @@ fn softmax<T: SoftmaxElement>(
     submit::<T, T::Pair>(device, spread, &[(x, layout)], &[])?.retype(|(y, _)| Ok((y,)))
 }
 
+/// Rows: softmax.
 impl Device {
     /// exp(x) divided by its sum along an axis, without overflow.
     ///

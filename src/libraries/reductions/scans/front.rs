@@ -87,7 +87,7 @@ fn submit<R: Element>(
     kind: ReductionKind,
 ) -> Result<PendingDispatch<Tensor<R>>> {
     let (scan, layout) = operation(dtype, layout, along, kind).map_err(Scan::refused)?;
-    let buffer = device.uninit::<R>(layout.len())?;
+    let buffer = device.unwritten::<R>(layout.len())?;
     let reads: AnyIns<'_> = [x].into_iter().collect();
     let submitted = device.dispatch(scan, reads, [buffer.into()].into_iter().collect());
     let pending = submitted.map_err(Rejected::into_error)?;
@@ -96,6 +96,7 @@ fn submit<R: Element>(
         .map_err(|any: AnyBuffers| Error::from(any))
 }
 
+/// Running sums.
 impl Device {
     /// Scans a tensor along an axis: element `i` of the result is the reduction of the elements 0 to `i`. See
     /// [`scans`](crate::reductions::scans) for the order in which they are taken.

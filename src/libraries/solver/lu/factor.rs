@@ -119,8 +119,9 @@ impl Solver {
         let made = self.taken(a, |batch, of| Ok((self.new_tensor(batch, &[of.size()])?, self.new_tensor(batch, &[])?)));
         match made {
             Ok((of_a, a, (pivots, info))) => self.submit(Getrf { a: of_a, _type: PhantomData }, (), (a, pivots, info)),
-            Err((error, a)) => Err(self
-                .refuse(Getrf::<T>::NAME, error, |d| Ok((a.back(d)?, d.uninit_tensor([0])?, d.uninit_tensor([0])?)))),
+            Err((error, a)) => {
+                Err(self.refuse(Getrf::<T>::NAME, error, |d| Ok((a.back(d)?, d.uninit([0])?, d.uninit([0])?))))
+            }
         }
     }
 

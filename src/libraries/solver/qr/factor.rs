@@ -137,7 +137,7 @@ impl Solver {
                 self.submit(Geqrf::<T, PIVOTED> { a: of_a, _type: PhantomData }, (), (a, tau, columns))
             }
             Err((error, a)) => {
-                Err(self.refuse(Geqrf::<T, PIVOTED>::NAME, error, |d| Ok((a.back(d)?, d.uninit_tensor([0])?, None))))
+                Err(self.refuse(Geqrf::<T, PIVOTED>::NAME, error, |d| Ok((a.back(d)?, d.uninit([0])?, None))))
             }
         }
     }

@@ -302,9 +302,10 @@ impl Solver {
                 let shape = SvdShape { a: of_a, vectors, method };
                 self.submit(Gesvd { shape, _type: PhantomData }, (), (a, values, u, vh, info))
             }
-            Err((error, a)) => Err(self.refuse(Gesvd::<T>::NAME, error, |d| {
-                Ok((a.back(d)?, d.uninit_tensor([0])?, None, None, d.uninit_tensor([0])?))
-            })),
+            Err((error, a)) => {
+                Err(self
+                    .refuse(Gesvd::<T>::NAME, error, |d| Ok((a.back(d)?, d.uninit([0])?, None, None, d.uninit([0])?))))
+            }
         }
     }
 }

@@ -119,6 +119,6 @@ impl Sparse {
         let (rows, columns) = if M::ROWS { (rows, columns) } else { (columns, rows) };
         let scale = Scale::<T, I> { side: Side::from_compressed(a), _types: PhantomData };
         let reads = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in(), rows, columns);
-        a.with_values(self.submit(scale, reads, (self.device.uninit(a.nnz())?,))?.into_output())
+        a.with_values(self.submit(scale, reads, (self.device.unwritten(a.nnz())?,))?.into_output())
     }
 }

@@ -184,7 +184,7 @@ impl Sparse {
         let layout = Compressed::<T, I, M>::layout_of(rows, cols, nnz);
         layout.check_sizes::<I>()?;
         let len = layout.firsts().ok_or_else(|| Error::invalid("parts", "their number of rows overflows"))?;
-        let made = (self.device.uninit(len)?, self.device.uninit(nnz)?, self.device.uninit(nnz)?);
+        let made = (self.device.unwritten(len)?, self.device.unwritten(nnz)?, self.device.unwritten(nnz)?);
         let sides = parts.iter().map(|part| Side::from_compressed(*part)).collect();
         let stack = Stack::<T, I> { sides, below: vertical == M::ROWS, _types: PhantomData };
         let offsets: Vec<In<'_, I>> = parts.iter().map(|part| part.offsets().as_in()).collect();

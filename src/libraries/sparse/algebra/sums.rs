@@ -149,7 +149,7 @@ impl Sparse {
             return self.sums(&self.recompress(a, false)?, rows);
         }
         let sums = Sums::<T, I> { side: Side::from_compressed(a), compressed: rows == M::ROWS, _types: PhantomData };
-        let to = self.device.uninit(if rows { a.rows() } else { a.cols() })?;
+        let to = self.device.unwritten(if rows { a.rows() } else { a.cols() })?;
         Ok(self
             .submit(sums, (a.offsets().as_in(), a.indices().as_in(), a.values().as_in()), (to,))?
             .into_output()
@@ -205,7 +205,7 @@ impl Sparse {
         };
         let first = if M::ROWS { (row, column) } else { (column, row) };
         let diagonal = Diagonal::<T, I> { side: Side::from_compressed(a), first, _types: PhantomData };
-        let to = self.device.uninit(rows.min(cols))?;
+        let to = self.device.unwritten(rows.min(cols))?;
         let reads = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
         Ok(self.submit(diagonal, reads, (to,))?.into_output().into())
     }

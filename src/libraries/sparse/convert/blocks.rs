@@ -201,7 +201,7 @@ impl Sparse {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Device, Order};
+    /// use windlass::{Device, sparse::Order};
     /// let device = Device::host()?;
     /// let a = device.sparse().upload_csr(2, 4, &[0, 1, 2], &[0, 1], &[1.0f32, 2.0])?;
     /// let a = device.sparse().to_bsr(&a, 2, Order::Row)?;
@@ -233,7 +233,8 @@ impl Sparse {
     pub fn bsr_to_csr<T: SparseElement, I: SparseIndex>(&self, a: &Bsr<T, I>) -> Result<Csr<T, I>> {
         let Stored { layout, first, second, values, .. } = a.stored();
         let len = layout.rows.checked_add(1).ok_or_else(|| Error::invalid("rows", "the number of rows overflows"))?;
-        let made = (self.device.uninit(len)?, self.device.uninit(values.len())?, self.device.uninit(values.len())?);
+        let made =
+            (self.device.unwritten(len)?, self.device.unwritten(values.len())?, self.device.unwritten(values.len())?);
         let unblock = Unblock::<T, I> { layout, _types: PhantomData };
         let (offsets, columns, values) = self.submit(unblock, (first, second, values), made)?.into_output();
         // SAFETY: the blocks of a valid matrix are sorted and not repeated, and so are the columns inside them.

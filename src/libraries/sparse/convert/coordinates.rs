@@ -134,7 +134,7 @@ impl Sparse {
     /// ```
     pub fn to_coo<T: SparseElement, I: SparseIndex>(&self, a: &Csr<T, I>) -> Result<Coo<T, I>> {
         let expand = Expand::<I> { rows: a.rows(), _index: PhantomData };
-        let rows = self.submit(expand, (a.offsets().as_in(),), (self.device.uninit(a.nnz())?,))?.into_output();
+        let rows = self.submit(expand, (a.offsets().as_in(),), (self.device.unwritten(a.nnz())?,))?.into_output();
         // SAFETY: the entries of a valid matrix, by rows; each row index is repeated once for each entry of the row.
         unsafe { Coo::assume_valid(a.rows(), a.cols(), rows, a.indices().clone(), a.values().clone()) }
     }
@@ -147,7 +147,7 @@ impl Sparse {
     pub fn coo_to_csr<T: SparseElement, I: SparseIndex>(&self, a: &Coo<T, I>) -> Result<Csr<T, I>> {
         let compress = Compress::<I> { rows: a.rows(), _index: PhantomData };
         let len = a.rows().checked_add(1).ok_or_else(|| Error::invalid("rows", "the number of rows overflows"))?;
-        let offsets = self.submit(compress, (a.row_indices().as_in(),), (self.device.uninit(len)?,))?.into_output();
+        let offsets = self.submit(compress, (a.row_indices().as_in(),), (self.device.unwritten(len)?,))?.into_output();
         // SAFETY: the rows of a valid matrix are sorted, so the offsets count the entries before each row.
         unsafe { Csr::assume_valid(a.rows(), a.cols(), offsets, a.column_indices().clone(), a.values().clone()) }
     }

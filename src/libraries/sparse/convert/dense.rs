@@ -193,7 +193,7 @@ impl Sparse {
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
     /// let a = device.sparse().upload_csr(2, 2, &[0, 1, 2], &[1, 0], &[1.0f32, 2.0])?;
-    /// let dense = device.sparse().to_dense(&a, device.uninit_tensor([2, 2])?)?.await_result()?;
+    /// let dense = device.sparse().to_dense(&a, device.uninit([2, 2])?)?.await_result()?;
     /// assert_eq!(device.show(&dense)?.to_string(), "[[0. 1.]\n [2. 0.]]");
     /// # Ok(()) }
     /// ```

@@ -189,7 +189,7 @@ impl Sparse {
     ) -> Result<Compressed<T, I, M::Turned>> {
         let (count, width) = if M::ROWS { (a.rows(), a.cols()) } else { (a.cols(), a.rows()) };
         let len = width.checked_add(1).ok_or_else(|| Error::invalid("cols", "the number of columns overflows"))?;
-        let made = (self.device.uninit(len)?, self.device.uninit(a.nnz())?, self.device.uninit(a.nnz())?);
+        let made = (self.device.unwritten(len)?, self.device.unwritten(a.nnz())?, self.device.unwritten(a.nnz())?);
         let reads = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
         let op = Recompress::<T, I> { count, width, conj, _types: PhantomData };
         let (offsets, indices, values) = self.submit(op, reads, made)?.into_output();

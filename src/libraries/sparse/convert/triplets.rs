@@ -228,7 +228,7 @@ impl Sparse {
         let (device, len) = (&self.device, values.len());
         Coo::<T, I>::layout_of(rows, cols, len).check_sizes::<I>()?;
         let sort = Sort::<T, I> { rows, cols, _types: PhantomData };
-        let to = (device.uninit(len)?, device.uninit(len)?, device.uninit(len)?);
+        let to = (device.unwritten(len)?, device.unwritten(len)?, device.unwritten(len)?);
         let sorted = self.submit(sort, (row_indices, column_indices, values), to)?.await_result()?;
         let Sorted { rows: sorted_rows, columns, values, places } = sorted;
         let places = usize::try_from(places).unwrap_or(usize::MAX).min(len);
@@ -236,7 +236,7 @@ impl Sparse {
             // SAFETY: inside the matrix and sorted; there are as many positions as entries, so none is repeated.
             return unsafe { Coo::assume_valid(rows, cols, sorted_rows, columns, values) };
         }
-        let to = (device.uninit(places)?, device.uninit(places)?, device.uninit(places)?);
+        let to = (device.unwritten(places)?, device.unwritten(places)?, device.unwritten(places)?);
         let sum = Sum::<T, I> { _types: PhantomData };
         let reads = (sorted_rows.as_in(), columns.as_in(), values.as_in());
         let (sorted_rows, columns, values) = self.submit(sum, reads, to)?.into_output();

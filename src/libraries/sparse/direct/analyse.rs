@@ -193,7 +193,7 @@ impl Sparse {
         if rows < cols {
             return Err(Error::invalid("a", format!("{rows} x {cols}: QR needs at least as many rows as columns")));
         }
-        let room = |len: usize| self.device.uninit(len);
+        let room = |len: usize| self.device.unwritten(len);
         let after = cols.checked_add(1).ok_or_else(|| Error::invalid("a", "the number of columns overflows"))?;
         let made = (room(cols)?, room(cols)?, room(after)?);
         let analyse = Analyse::<I> { direct, rows, cols, nnz, _index: PhantomData };

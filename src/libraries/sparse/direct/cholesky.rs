@@ -213,7 +213,7 @@ impl Sparse {
         let of_a = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
         let plan = analysis.plan(a);
         let reads = (of_a.0, of_a.1, of_a.2, &plan[..]);
-        let made = (self.device.uninit(analysis.entries())?, self.device.uninit(analysis.entries())?);
+        let made = (self.device.unwritten(analysis.entries())?, self.device.unwritten(analysis.entries())?);
         let Factored(rows, values) = self.submit(op, reads, made)?.await_result()?;
         let (order, offsets) = (order.clone(), offsets.clone());
         Ok(SparseCholesky { order, offsets, rows: rows.share(), values: values.share() })

@@ -109,7 +109,7 @@ impl Sparse {
     /// let a = sparse.upload_csr(3, 2, &[0, 1, 2, 4], &[0, 1, 0, 1], &[1.0f64, 1.0, 1.0, 1.0])?; // [1 0; 0 1; 1 1]
     /// let analysis = sparse.analyse(Direct::Qr, &a)?;
     /// let b = device.tensor([3], [1.0f64, 2.0, 0.0])?;
-    /// let x = sparse.solve_qr(&analysis, &a, &b, device.uninit_tensor([2])?)?.await_result()?;
+    /// let x = sparse.solve_qr(&analysis, &a, &b, device.uninit([2])?)?.await_result()?;
     /// let x = device.to_vec(&x)?;
     /// assert!(x[0].abs() < 1e-15 && (x[1] - 1.0).abs() < 1e-15);
     /// # Ok(()) }

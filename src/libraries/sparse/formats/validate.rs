@@ -210,7 +210,7 @@ impl Sparse {
     /// let values = device.upload([1.0f64, 2.0, 3.0])?.into_output();
     /// let a = sparse.csr(2, 3, offsets, columns, values)?.await_result()?; // [1 0 2; 0 3 0]
     /// let x = device.upload([1.0f64, 10.0, 100.0])?.into_output();
-    /// let y = sparse.spmv(Spmv::new(), &a, &x, device.uninit_tensor([2])?)?.await_result()?;
+    /// let y = sparse.spmv(Spmv::new(), &a, &x, device.uninit([2])?)?.await_result()?;
     /// assert_eq!(device.download(&y)?.await_result()?, [201.0, 30.0]);
     /// # Ok(()) }
     /// ```

@@ -167,7 +167,7 @@ impl Sparse {
     /// # fn main() -> Result<(), windlass::Error> {
     /// let device = windlass::Device::host()?;
     /// let x = device.sparse().vector(4, device.buffer([1i32, 3])?, device.buffer([5.0f32, 7.0])?)?.await_result()?;
-    /// let y = device.sparse().scatter(&x, device.zeros_tensor([4])?)?.await_result()?;
+    /// let y = device.sparse().scatter(&x, device.zeros([4])?)?.await_result()?;
     /// assert_eq!(device.to_vec(&y)?, [0.0, 5.0, 0.0, 7.0]);
     /// # Ok(()) }
     /// ```

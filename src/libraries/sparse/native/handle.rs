@@ -82,6 +82,23 @@ impl<S: Element> Factor<S> {
         Factor { value, at: at.as_ref().map(Span::address) }
     }
 
+    /// Both for one call, which reads either from host memory or either from the device's: if one is there, the other's value is
+    /// written beside it, in scratch.
+    pub(in super::super) fn beside(queue: &mut Queue<'_>, alpha: Self, beta: Self) -> Result<(Self, Self)> {
+        Ok(match (alpha.at, beta.at) {
+            (Some(_), None) => (alpha, beta.moved(queue)?),
+            (None, Some(_)) => (alpha.moved(queue)?, beta),
+            _ => (alpha, beta),
+        })
+    }
+
+    fn moved(self, queue: &mut Queue<'_>) -> Result<Self> {
+        let to = queue.scratch(size_of::<S>())?;
+        // SAFETY: scratch of this dispatch, which has as many bytes.
+        unsafe { queue.fill(to, 1, bytemuck::bytes_of(&self.value)) }?;
+        Ok(Factor { at: Some(to), ..self })
+    }
+
     pub(in super::super) fn pointer(&self) -> *const c_void {
         self.at.map_or((&raw const self.value).cast(), |at| at as *const c_void)
     }

@@ -174,7 +174,7 @@ impl Sparse {
     /// let device = Device::host()?;
     /// let c = device.sparse().upload_csr(2, 2, &[0, 1, 2], &[1, 0], &[0.0f32, 0.0])?;
     /// let (a, b) = (device.tensor([2, 1], [1.0f32, 2.0])?, device.tensor([1, 2], [3.0f32, 5.0])?);
-    /// let values = device.sparse().sddmm(Sddmm::new(), &c, &a, &b, device.uninit_tensor([2])?)?.await_result()?;
+    /// let values = device.sparse().sddmm(Sddmm::new(), &c, &a, &b, device.uninit([2])?)?.await_result()?;
     /// assert_eq!(device.to_vec(&values)?, [5.0, 6.0]);
     /// # Ok(()) }
     /// ```

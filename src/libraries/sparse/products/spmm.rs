@@ -306,7 +306,7 @@ impl Sparse {
     /// let device = Device::host()?;
     /// let a = device.sparse().upload_csr(2, 3, &[0, 2, 3], &[0, 2, 1], &[1.0f32, 2.0, 3.0])?; // [1 0 2; 0 3 0]
     /// let b = device.tensor([2, 3], [1.0f32, 3.0, 5.0, 2.0, 4.0, 6.0])?;
-    /// let c = device.sparse().spmm(Spmm::new(), &a, b.transpose(), device.uninit_tensor([2, 2])?)?.await_result()?;
+    /// let c = device.sparse().spmm(Spmm::new(), &a, b.transpose(), device.uninit([2, 2])?)?.await_result()?;
     /// assert_eq!(device.show(&c)?.to_string(), "[[11. 14.]\n [ 9. 12.]]");
     /// # Ok(()) }
     /// ```

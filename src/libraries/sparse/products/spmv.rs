@@ -25,7 +25,7 @@ use crate::device::tensor::{Part, ReadableTensor, Tensor, TensorRef, WritableTen
 use crate::engines::cuda_enqueue::Enqueue;
 #[cfg(feature = "cuda")]
 use crate::engines::library::Code;
-use crate::libraries::blas::{Scaled, scalar};
+use crate::libraries::blas::{Numbers, numbers::factors, scalar};
 use crate::libraries::flags::Transpose;
 #[cfg(feature = "cuda")]
 use crate::libraries::sparse::native::align;
@@ -41,17 +41,18 @@ use std::marker::PhantomData;
 
 /// What [`Sparse::spmv`] computes: `y = alpha * op(A) * x + beta * y`. By default `A` is not transposed, `alpha` is 1
 /// and `beta` is 0.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Spmv<S> {
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Spmv<'a, S: Number> {
     trans: Transpose,
-    alpha: S,
-    beta: S,
+    alpha: Numbers<'a, S>,
+    beta: Numbers<'a, S>,
 }
 
-impl<S: Number> Spmv<S> {
+impl<S: Number> Spmv<'_, S> {
     /// `y = A * x`.
     pub fn new() -> Self {
-        Spmv { trans: Transpose::No, alpha: S::ONE, beta: S::default() }
+        Spmv { trans: Transpose::No, alpha: S::ONE.into(), beta: S::default().into() }
     }
 
     /// The operation applied to A.
@@ -61,12 +62,20 @@ impl<S: Number> Spmv<S> {
     }
 }
 
-scalar::scalars!(Spmv<S: Number>, alpha: S, beta: S);
+factors!(Spmv<S: Number>, alpha: S, beta: S);
 
-impl<S: Number> Default for Spmv<S> {
+impl<S: Number> Default for Spmv<'_, S> {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// The values of a specification.
+#[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
+struct Terms<S> {
+    trans: Transpose,
+    alpha: S,
+    beta: S,
 }
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -74,7 +83,7 @@ impl<S: Number> Default for Spmv<S> {
 pub(super) struct Product<T: SparseElement, I> {
     layout: Layout,
     structure: Option<Structure>,
-    spec: Spmv<T::Scalar>,
+    spec: Terms<T::Scalar>,
     /// Whether `beta` is in device memory.
     reads_beta: bool,
     _index: PhantomData<fn() -> I>,
@@ -204,6 +213,7 @@ impl<T: SparseElement, I: SparseIndex> Product<T, I> {
     fn multiply(&self, queue: &mut Enqueue<'_, Call<Self>>, layout: &Layout, trans: Transpose) -> Result<()> {
         let ((first, second, values, x, alpha, beta), (y,)) = (*queue.reads(), *queue.writes());
         let (alpha, beta) = (Factor::new(self.spec.alpha, &alpha), Factor::new(self.spec.beta, &beta));
+        let (alpha, beta) = Factor::beside(queue, alpha, beta)?;
         let algorithms = match (layout.format, trans) {
             (Format::Csr, Transpose::No) => [3, kept::DEFAULT],
             (Format::Coo, Transpose::No) => [4, kept::DEFAULT],
@@ -297,29 +307,34 @@ impl Sparse {
     /// let a = device.sparse().upload_csr(2, 3, &[0, 2, 3], &[0, 2, 1], &[1.0f32, 2.0, 3.0])?; // [1 0 2; 0 3 0]
     /// let x = device.tensor([2, 2], [1.0f32, 10.0, 100.0, 1000.0])?;
     /// let spec = Spmv::new().trans(Transpose::Yes).alpha(2.0);
-    /// let y = device.sparse().spmv(spec, &a, x.index(0, 0)?, device.uninit_tensor([3])?)?.await_result()?;
+    /// let y = device.sparse().spmv(spec, &a, x.index(0, 0)?, device.uninit([3])?)?.await_result()?;
     /// assert_eq!(device.to_vec(&y)?, [2.0, 60.0, 4.0]);
     /// # Ok(()) }
     /// ```
     pub fn spmv<'a, T: SparseElement, I: SparseIndex>(
         &self,
-        spec: impl Into<Scaled<'a, Spmv<T::Scalar>>>,
+        spec: Spmv<'_, T::Scalar>,
         a: &impl SparseMatrix<T, I>,
         x: impl ReadableTensor<'a, T>,
         y: impl WritableTensor<T>,
     ) -> Submitted<Tensor<T>> {
-        self.times_vector(spec.into(), a.stored(), &x.into(), y.into())
+        self.times_vector(&spec, a.stored(), &x.into(), y.into())
     }
 
     fn times_vector<T: SparseElement, I: SparseIndex>(
         &self,
-        Scaled { spec, alpha, beta }: Scaled<'_, Spmv<T::Scalar>>,
+        spec: &Spmv<'_, T::Scalar>,
         Stored { layout, structure, first, second, values }: Stored<'_, T, I>,
         x: &TensorRef<'_, T>,
         y: Part<T>,
     ) -> Submitted<Tensor<T>> {
-        let product = Product::<T, I> { layout, structure, spec, reads_beta: beta.is_some(), _index: PhantomData };
-        let x = vector("x", x).and_then(|x| check_vector("y", &y).map(|()| x));
-        y.submit(("spmv", "sparse"), x, |x, y| self.submit(product, (first, second, values, x, alpha, beta), (y,)))
+        let made = vector("x", x).and_then(|x| {
+            check_vector("y", &y)?;
+            let ((alpha, alpha_at), (beta, beta_at)) = (spec.alpha.one("alpha")?, spec.beta.one("beta")?);
+            let (spec, reads_beta) = (Terms { trans: spec.trans, alpha, beta }, beta_at.is_some());
+            let product = Product::<T, I> { layout, structure, spec, reads_beta, _index: PhantomData };
+            Ok((product, (first, second, values, x, alpha_at, beta_at)))
+        });
+        y.submit(("spmv", "sparse"), made, |(product, reads), y| self.submit(product, reads, (y,)))
     }
 }

@@ -363,6 +363,6 @@ impl Sparse {
         state: &DeviceBuffer<T>,
     ) -> Result<DeviceBuffer<T>> {
         let solve = BackSolve::<T> { m, columns, _type: PhantomData };
-        Ok(self.submit(solve, (state.as_in(),), (self.device.uninit(columns)?,))?.into_output())
+        Ok(self.submit(solve, (state.as_in(),), (self.device.unwritten(columns)?,))?.into_output())
     }
 }

@@ -38,8 +38,8 @@ fn pass<T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
 ) -> Result<DeviceBuffer<T>> {
     let sparse = system.sparse;
     let mut r = system.residual(&x)?;
-    let shadow = sparse.device.duplicate(&r)?.into_output();
-    let mut p = sparse.device.duplicate(&r)?.into_output();
+    let shadow = sparse.device.duplicated(&r)?;
+    let mut p = sparse.device.duplicated(&r)?;
     let mut rho = sparse.inner(&shadow, &r)?;
     while watch.goes_on() {
         if watch.looks() {

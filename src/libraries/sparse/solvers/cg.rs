@@ -34,7 +34,7 @@ impl Sparse {
     /// let sparse = device.sparse();
     /// let a = sparse.upload_csr(2, 2, &[0, 2, 4], &[0, 1, 0, 1], &[4.0f64, 1.0, 1.0, 3.0])?;
     /// let b = device.tensor([2], [1.0f64, 2.0])?;
-    /// let solution = sparse.cg(&a, &sparse.jacobi(&a)?, &b, device.zeros_tensor([2])?, &Iteration::new())?;
+    /// let solution = sparse.cg(&a, &sparse.jacobi(&a)?, &b, device.zeros([2])?, &Iteration::new())?;
     /// let x = device.to_vec(&solution.x)?;
     /// assert!((x[0] - 1.0 / 11.0).abs() < 1e-7 && (x[1] - 7.0 / 11.0).abs() < 1e-7);
     /// # Ok(()) }
@@ -60,7 +60,7 @@ fn pass<T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
     let sparse = system.sparse;
     let mut r = system.residual(&x)?;
     let mut z = system.apply(&r)?;
-    let mut p = sparse.device.duplicate(&z)?.into_output();
+    let mut p = sparse.device.duplicated(&z)?;
     let mut rz = sparse.inner(&r, &z)?;
     while watch.goes_on() {
         if watch.looks() {

@@ -53,7 +53,7 @@ fn cycle<T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
     let blas = device.blas();
     let r = system.residual(&x)?;
     let square = sparse.inner(&r, &r)?;
-    let mut state = device.zeros(state_len(restart))?;
+    let mut state = device.zeroed(state_len(restart))?;
     state = sparse.rotate((restart, None), (&square, &square, &square), state)?;
     let place = residual_at(restart);
     let mut basis = vec![blas.scal(factor(&state, place + 1)?, r)?.into_buffer()];
@@ -69,9 +69,9 @@ fn cycle<T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
         let Some(last) = basis.last() else { break };
         let seen = system.apply(last)?;
         let mut w = system.product(&seen)?;
-        let h = sparse.dots(&basis, &w, device.zeros(columns + 1)?)?;
+        let h = sparse.dots(&basis, &w, device.zeroed(columns + 1)?)?;
         w = sparse.combine(-T::ONE, (&basis, &h), w)?;
-        let again = sparse.dots(&basis, &w, device.zeros(columns + 1)?)?;
+        let again = sparse.dots(&basis, &w, device.zeroed(columns + 1)?)?;
         w = sparse.combine(-T::ONE, (&basis, &again), w)?;
         let square = sparse.inner(&w, &w)?;
         state = sparse.rotate((restart, Some(columns)), (&h, &again, &square), state)?;
@@ -84,6 +84,6 @@ fn cycle<T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
     }
     let y = sparse.coefficients(restart, columns, &state)?;
     basis.truncate(columns);
-    let step = sparse.combine(T::ONE, (&basis, &y), device.zeros(x.len())?)?;
+    let step = sparse.combine(T::ONE, (&basis, &y), device.zeroed(x.len())?)?;
     Ok((blas.axpy(T::ONE, &system.apply(&step)?, x)?.into_buffer(), verdict))
 }

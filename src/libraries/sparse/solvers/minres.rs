@@ -41,17 +41,17 @@ fn pass<T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>>(
     let (sparse, device) = (system.sparse, &system.sparse.device);
     let blas = device.blas();
     // The norm of b in which this method measures residuals.
-    let copy = device.duplicate(system.b())?.into_output();
+    let copy = device.duplicated(system.b())?;
     let square = blas.dotc(&copy, &system.apply(&copy)?)?.await_result()?;
     watch.begin(square.re().abs().sqrt());
 
     let mut newer = system.residual(&x)?;
-    let mut older = device.zeros(x.len())?;
+    let mut older = device.zeroed(x.len())?;
     let mut y = system.apply(&newer)?;
-    let mut scalars = device.zeros(state::LEN)?;
+    let mut scalars = device.zeroed(state::LEN)?;
     scalars = sparse.lanczos(Stage::Begin, &sparse.inner(&newer, &y)?, scalars)?;
     // The directions of the last two iterations.
-    let (mut w, mut before) = (device.zeros(x.len())?, device.zeros(x.len())?);
+    let (mut w, mut before) = (device.zeroed(x.len())?, device.zeroed(x.len())?);
     while watch.goes_on() {
         if watch.looks() {
             let sent = Sent::Norm(factor(&scalars, state::RESIDUAL)?, factor(&scalars, state::INVERSE)?);

@@ -62,7 +62,7 @@ impl Sparse {
             Err(error) => return Err(Unsolved::Failed { error, x: Some(whole.tensor(x)) }),
         };
         if system.norm == 0.0 {
-            let x = whole.tensor(self.device.fill(x, T::default())?.into_output());
+            let x = whole.tensor(self.device.filled(x, T::default())?.into_output());
             return Ok(IterativeSolution { x, iterations: 0, residual: 0.0, history: Vec::new() });
         }
         if !system.norm.is_finite() {
@@ -71,7 +71,7 @@ impl Sparse {
         let limits = Limits::of::<T>(how);
         let mut watch = Watch::new(self, how, limits.aim, system.norm);
         // The numbers of the result may leave the range of the type when they are scaled back, or those of the guess before.
-        let guess = if system.moves() { Some(self.device.duplicate(&x)?.into_output()) } else { None };
+        let guess = if system.moves() { Some(self.device.duplicated(&x)?) } else { None };
         let x = system.enter(x)?;
         let Reached { mut x, mut residual, mut broken } =
             self.passes(&system, x, (&limits, at_limit), &mut watch, pass)?;
@@ -104,7 +104,7 @@ impl Sparse {
         let mut residual = system.true_residual(&x)?;
         watch.tell(0, residual);
         // An x with every number finite, and its residual, to go back to.
-        let mut best = (self.device.duplicate(&x)?.into_output(), residual);
+        let mut best = (self.device.duplicated(&x)?, residual);
         let (mut broken, mut idle) = (!residual.is_finite(), 0);
         // False for a tolerance that is NaN.
         let reached = |residual: f64, limit: f64| residual <= limit;
@@ -169,7 +169,7 @@ impl Sparse {
         x: DeviceBuffer<T>,
     ) -> Result<Reached<T>> {
         // The residual of what is handed out.
-        let of = |x: &DeviceBuffer<T>| system.true_residual(&system.enter(self.device.duplicate(x)?.into_output())?);
+        let of = |x: &DeviceBuffer<T>| system.true_residual(&system.enter(self.device.duplicated(x)?)?);
         let x = system.leave(x)?;
         let residual = of(&x)?;
         if residual.is_finite() {
@@ -182,6 +182,6 @@ impl Sparse {
 
     /// Copies into a buffer.
     fn put<T: SolveElement>(&self, from: &DeviceBuffer<T>, to: DeviceBuffer<T>) -> Result<DeviceBuffer<T>> {
-        Ok(self.device.copy(from, to)?.into_output())
+        Ok(self.device.copied_into(from.as_in(), to)?.into_output())
     }
 }

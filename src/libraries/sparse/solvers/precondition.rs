@@ -31,9 +31,9 @@ impl<T: SolveElement, I: SparseIndex> Preconditioner<T, I> {
     /// `z = M^-1 * r`.
     pub(super) fn apply(&self, sparse: &Sparse, r: &DeviceBuffer<T>) -> Result<DeviceBuffer<T>> {
         let device = &sparse.device;
-        let fresh = || device.uninit(r.len());
+        let fresh = || device.unwritten(r.len());
         match self {
-            Preconditioner::Identity => Ok(device.duplicate(r)?.into_output()),
+            Preconditioner::Identity => Ok(device.duplicated(r)?),
             Preconditioner::Jacobi(inverse) => sparse.times(inverse.as_in(), r.as_in(), fresh()?),
             Preconditioner::Triangles(pair) => {
                 let [lower, upper] = &**pair;
@@ -43,7 +43,7 @@ impl<T: SolveElement, I: SparseIndex> Preconditioner<T, I> {
             Preconditioner::Polynomial { a, inverse, degree } => {
                 let mut z = sparse.times(inverse.as_in(), r.as_in(), fresh()?)?;
                 for _ in 0..*degree {
-                    let rest = device.duplicate(r)?.into_output();
+                    let rest = device.duplicated(r)?;
                     let rest = sparse.spmv(Spmv::new().alpha(-T::ONE).beta(T::ONE), a, &z, rest)?.into_buffer();
                     let step = sparse.times(inverse.as_in(), rest.as_in(), fresh()?)?;
                     z = device.blas().axpy(T::ONE, &step, z)?.into_buffer();
@@ -102,7 +102,7 @@ impl Sparse {
 
     /// The inner product `x^H * y`, left on the device.
     pub(super) fn inner<T: SolveElement>(&self, x: &DeviceBuffer<T>, y: &DeviceBuffer<T>) -> Result<DeviceBuffer<T>> {
-        Ok(self.device.blas().dotc_into(x, y, self.device.uninit(1)?)?.into_buffer())
+        Ok(self.device.blas().dotc_into(x, y, self.device.unwritten(1)?)?.into_buffer())
     }
 
     /// `y + s * x`, with s in device memory.

@@ -214,7 +214,7 @@ impl Sparse {
         more: Option<(In<'_, T>, In<'_, T>)>,
     ) -> Result<DeviceBuffer<T>> {
         let (c, d) = more.unzip();
-        Ok(self.submit(Quotient::<T>(PhantomData), (a, b, c, d), (self.device.uninit(2)?,))?.into_output())
+        Ok(self.submit(Quotient::<T>(PhantomData), (a, b, c, d), (self.device.unwritten(2)?,))?.into_output())
     }
 
     pub(super) fn lanczos<T: SolveElement>(

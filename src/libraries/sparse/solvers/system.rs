@@ -96,7 +96,7 @@ impl Sparse {
         } else {
             return Ok(Norm { value, exponent: 0 });
         };
-        let moved = self.shift(self.device.duplicate(x)?.into_output(), exponent)?;
+        let moved = self.shift(self.device.duplicated(x)?, exponent)?;
         let value = T::norm_of(self.device.blas().nrm2(&moved)?.await_result()?);
         Ok(Norm { value, exponent: -exponent })
     }
@@ -129,12 +129,12 @@ impl<'s, T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>> System<'s, T, I
         let of_b = scale(measured);
         let norm = Norm { exponent: measured.exponent + of_b, ..measured };
         let norm = norm.value * 2f64.powi(norm.exponent);
-        let copy = || sparse.shift(sparse.device.duplicate(b)?.into_output(), of_b);
+        let copy = || sparse.shift(sparse.device.duplicated(b)?, of_b);
         let scaled = if of_b == 0 { None } else { Some(copy()?) };
         let of_a = if a.nnz() == 0 { 0 } else { scale(sparse.norm(a.stored().values)?).clamp(-T::RANGE, T::RANGE) };
         let mut system = System { sparse, a, m, given: b, scaled, norm, of_a, of_b, of_m: 0 };
         if norm > 0.0 && norm.is_finite() && !matches!(m, Preconditioner::Identity) {
-            let copy = sparse.device.duplicate(system.b())?.into_output();
+            let copy = sparse.device.duplicated(system.b())?;
             system.of_m = scale(sparse.norm(&m.apply(sparse, &copy)?)?);
         }
         Ok(system)
@@ -162,7 +162,7 @@ impl<'s, T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>> System<'s, T, I
 
     /// `r = b - A * x`.
     pub(super) fn residual(&self, x: &DeviceBuffer<T>) -> Result<DeviceBuffer<T>> {
-        let r = self.sparse.device.duplicate(self.b())?.into_output();
+        let r = self.sparse.device.duplicated(self.b())?;
         let spec = Spmv::new().alpha(-power::<T>(self.of_a)).beta(T::ONE);
         Ok(self.sparse.spmv(spec, self.a, x, r)?.into_buffer())
     }
@@ -180,7 +180,7 @@ impl<'s, T: SolveElement, I: SparseIndex, A: SparseMatrix<T, I>> System<'s, T, I
     /// `A * x`.
     pub(super) fn product(&self, x: &DeviceBuffer<T>) -> Result<DeviceBuffer<T>> {
         let spec = Spmv::new().alpha(power::<T>(self.of_a));
-        Ok(self.sparse.spmv(spec, self.a, x, self.sparse.device.uninit(x.len())?)?.into_buffer())
+        Ok(self.sparse.spmv(spec, self.a, x, self.sparse.device.unwritten(x.len())?)?.into_buffer())
     }
 
     /// `z = M^-1 * r`.

@@ -85,7 +85,7 @@ impl<'w, T: SolveElement> Watch<'w, T> {
                 Sent::Norm(norm, alive) => (norm, false, Some(device.download(alive.slice(0..1)?)?)),
             };
             let residual = device.download(residual.slice(0..1)?)?;
-            let x = x.map(|x| device.duplicate(x)).transpose()?.map(|x| x.into_output());
+            let x = x.map(|x| device.duplicated(x)).transpose()?;
             self.sent = Some(Look { iteration: self.iterations, residual, squared, alive, x });
         }
         Ok(verdict)

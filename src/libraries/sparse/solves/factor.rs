@@ -113,7 +113,7 @@ impl Sparse {
         }
         let factor = Factor::<T, I> { side: Side::from_compressed(a), kind, _types: PhantomData };
         let reads = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
-        let Factored(values) = self.submit(factor, reads, (self.device.uninit(a.nnz())?,))?.await_result()?;
+        let Factored(values) = self.submit(factor, reads, (self.device.unwritten(a.nnz())?,))?.await_result()?;
         a.with_values(values)
     }
 

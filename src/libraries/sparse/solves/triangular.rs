@@ -270,7 +270,7 @@ impl Sparse {
     /// let a = sparse.upload_csr(2, 2, &[0, 1, 3], &[0, 0, 1], &[2.0f64, 1.0, 4.0])?; // [2 0; 1 4]
     /// let lower = sparse.triangular(&a, Uplo::Lower, Diag::NonUnit, Transpose::No)?;
     /// let b = device.tensor([2], [2.0f64, 9.0])?;
-    /// let x = sparse.spsv(&lower, 1.0, &b, device.uninit_tensor([2])?)?.await_result()?;
+    /// let x = sparse.spsv(&lower, 1.0, &b, device.uninit([2])?)?.await_result()?;
     /// assert_eq!(device.to_vec(&x)?, [1.0, 2.0]);
     /// # Ok(()) }
     /// ```
@@ -297,7 +297,7 @@ impl Sparse {
             DeviceKind::Host => n.checked_add(2).ok_or_else(|| Error::invalid("a", "the number of rows overflows"))?,
             _ => 0,
         };
-        let made = (self.device.uninit(n)?, self.device.uninit(len)?);
+        let made = (self.device.unwritten(n)?, self.device.unwritten(len)?);
         let (order, starts) = self.submit(levels, reads, made)?.into_output();
         Ok(SparseTriangular { stored, rows, turned, how, levels: (order.share(), starts.share()) })
     }

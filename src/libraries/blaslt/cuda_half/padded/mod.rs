@@ -2,7 +2,7 @@
 //!
 //! cuBLASLt has kernels for 8-bit floats and 8-bit integers only if A is transposed and B is not, sizes and leading
 //! dimensions are multiples of 16, and pointers are aligned to 16 bytes. It has no epilogues for some types, and none
-//! along the rows of a row-major D. It faults on auxiliary matrices that are not aligned to 16 bytes. For all types it
+//! with a bias across the lines of D. It faults on auxiliary matrices that are not aligned to 16 bytes. For all types it
 //! has the plain product in that form, into the type of the sums. So a product that is refused is done in steps:
 //!
 //! | step | what it does |
@@ -27,18 +27,18 @@ mod product;
 pub(in crate::libraries::blaslt) use kernels::ALL as KERNELS;
 
 use super::super::Order;
-use super::super::epilogue::{Extra, Function, SecondOutput as Writes, WritePlaces};
+use super::super::beside::{Extra, Place, WritePlaces};
+use super::super::epilogue::{Function, SecondOutput as Writes};
 use super::super::op::{Fused, Geometry};
 use super::super::operands::{ReadPlaces, Reading};
 use super::super::selection::Selection;
-use super::super::spec::Layout;
+use super::super::sizes::Layout;
 use super::super::types::{self, MatmulTypes};
 use crate::core::element::Element;
 use crate::core::error::Result;
 use crate::engines::cuda::KernelArg;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::libraries::blaslt::native::Factor;
-use crate::libraries::flags::Transpose;
 use plan::{Lies, Padded};
 use product::{Finish, Product, SecondPlace, Strided, Sums};
 
@@ -57,7 +57,7 @@ fn along(place: u64, data_type: u32, layout: Layout, by_rows: bool) -> Strided {
     Strided { address: place, data_type, u_step, v_step, stride: layout.stride }
 }
 
-fn address(place: Option<super::super::epilogue::Place>) -> u64 {
+fn address(place: Option<Place>) -> u64 {
     place.map_or(0, |place| place.address)
 }
 
@@ -65,7 +65,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     /// Enqueues the product in steps.
     pub(super) fn padded(&self, queue: &mut Enqueue<'_, Self>, geometry: &Geometry) -> Result<()> {
         let (reads, mut writes) = (R::places(queue.reads()), W::places(queue.writes()));
-        let no_product = self.spec.k == 0 || self.has_no_product(queue);
+        let no_product = self.sizes.k == 0 || self.has_no_product(queue);
         if let Selection::Survey { writes: others, .. } = self.selection {
             writes = others;
             if no_product {
@@ -77,19 +77,18 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         unsafe { product.enqueue(queue, &self.selection) }
     }
 
-    /// A factor as lines: A as the rows of op(A), B as the columns of op(B).
-    fn lies<X: Element>(&self, address: u64, layout: Layout, trans: Transpose, of_a: bool) -> Lies {
+    /// A factor as lines: the rows of A, the columns of B.
+    fn lies<X: Element>(&self, address: u64, layout: Layout, of_a: bool) -> Lies {
         let (row_step, column_step) = steps(layout);
-        // The stored rows are the lines of A if A is not transposed, and those of B if B is.
-        let rows_are_lines = (trans == Transpose::No) == of_a;
-        let (line_step, term_step) = if rows_are_lines { (row_step, column_step) } else { (column_step, row_step) };
-        let lines = if of_a { self.spec.m } else { self.spec.n };
-        let conj = trans == Transpose::Conjugate && X::DTYPE.is_complex();
+        let (line_step, term_step) = if of_a { (row_step, column_step) } else { (column_step, row_step) };
+        let lines = if of_a { self.sizes.m } else { self.sizes.n };
+        let [conjugate_a, conjugate_b] = self.settings.conjugate;
+        let conj = (if of_a { conjugate_a } else { conjugate_b }) && X::DTYPE.is_complex();
         Lies {
             address,
             size: size_of::<X>(),
             lines,
-            terms: self.spec.k,
+            terms: self.sizes.k,
             line_step,
             term_step,
             stride: layout.stride,
@@ -100,24 +99,23 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     /// The steps as plain data.
     fn in_steps(&self, reads: &ReadPlaces, writes: &WritePlaces, geometry: &Geometry, no_product: bool) -> Product {
         let Geometry { layouts: [a, b, _, d], .. } = *geometry;
-        let ([type_a, type_b, ..], [trans_a, trans_b]) = (T::CODES.matrices, self.spec.trans);
-        let of_a = (type_a, self.lies::<T::A>(reads.a.address, a, trans_a, true));
-        let of_b = (type_b, self.lies::<T::B>(reads.b.address, b, trans_b, false));
-        let mut zeros: smallvec::SmallVec<[(u64, usize); 2]> = self.gapped(writes, geometry).into_iter().collect();
-        zeros.extend(writes.amax.map(|amax| (amax.address, size_of::<f32>())));
+        let [type_a, type_b, ..] = T::CODES.matrices;
+        let of_a = (type_a, self.lies::<T::A>(reads.a.address, a, true));
+        let of_b = (type_b, self.lies::<T::B>(reads.b.address, b, false));
         let one_zero = match T::CODES.compute == types::I32 {
             true => [Factor::from_scalar(&1i32), Factor::from_scalar(&0i32)],
             false => [Factor::from_scalar(&T::ONE), Factor::from_scalar(&T::Scalar::default())],
         };
         Product {
             factors: if d.order == Order::Row { [of_b, of_a] } else { [of_a, of_b] },
-            batch: self.spec.batch,
+            batch: self.sizes.batch,
             compute: self.compute(),
-            fast_accumulation: self.spec.fast_accumulation,
+            fast_accumulation: self.settings.fast_accumulation,
             one_zero,
             finish: self.last_step(reads, writes, geometry, no_product),
             gradient: self.gradient_sums(writes, geometry, [of_a, of_b]),
-            zeros,
+            across: self.kind.across,
+            zeroed: writes.amax.map(|amax| (amax.address, size_of::<f32>())),
         }
     }
 
@@ -132,7 +130,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             None if self.adds_c(reads) => along(writes.d.address, type_d, d, by_rows),
             None => Strided::default(),
         };
-        let (bias_u, bias_v) = if by_rows { (0, 1) } else { (1, 0) };
+        let (bias_u, bias_v) = if self.kind.across { (0, 1) } else { (1, 0) };
         let bias = Strided {
             address: address(reads.bias),
             data_type: T::CODES.bias,
@@ -145,16 +143,12 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             self.scaled.map(|there| if there { given.next().map_or(0, |place| place.address) } else { 0 });
         let [outer_a, outer_b] = self.outer.map(usize::from);
         let (scale_a, scale_b) = ((scale_a, outer_a), (scale_b, outer_b));
-        let [alpha_at, beta_at] = match *reads.factors.as_slice() {
-            [alpha, beta] => [alpha.address, beta.address],
-            _ => [0; 2],
-        };
-        let (m, n, second) = (self.spec.m, self.spec.n, self.kind.second);
-        let (us, vs) = if by_rows { (n, m) } else { (m, n) };
+        let [alpha_at, beta_at] = reads.factors.map(address);
+        let ((us, vs), second) = (self.sizes.lines_of_d(), self.kind.second);
         Finish {
             us,
             vs,
-            batch: self.spec.batch,
+            batch: self.sizes.batch,
             sums: Padded::default(),
             at: 0,
             c,
@@ -164,15 +158,12 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             scales: if by_rows { [scale_b, scale_a] } else { [scale_a, scale_b] },
             scale_d,
             amax: address(writes.amax),
-            factors: [
-                (KernelArg::from(self.spec.alpha_of::<T>()), alpha_at),
-                (KernelArg::from(self.spec.beta), beta_at),
-            ],
+            factors: [(KernelArg::from(self.settings.alpha), alpha_at), (KernelArg::from(self.settings.beta), beta_at)],
             scalar: T::CODES.scale,
             function: self.kind.function,
             writes: [second == Writes::Mask, second == Writes::PreActivation],
             no_product,
-            keeps: second == Writes::RowGradient,
+            keeps: second == Writes::BiasGradient,
             whole_sums: T::CODES.compute == types::I32,
         }
     }
@@ -199,7 +190,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             line_step: 0,
             term_step: 0,
             stride: 0,
-            batch: self.spec.batch,
+            batch: self.sizes.batch,
             to: SecondPlace { address: address(writes.second), data_type: T::CODES.bias, stride: geometry.bias_stride },
             double: T::CODES.scale == types::data::F64,
         };
@@ -210,7 +201,10 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         match self.kind.second {
             Writes::GradientOfA => Some(of_factor(of_a)),
             Writes::GradientOfB => Some(of_factor(of_b)),
-            Writes::RowGradient => Some(of_sums(self.spec.m, self.spec.n)), // only with a column-major D
+            Writes::BiasGradient => {
+                let (us, vs) = self.sizes.lines_of_d();
+                Some(if self.kind.across { of_sums(vs, us) } else { of_sums(us, vs) })
+            }
             Writes::Nothing | Writes::Mask | Writes::PreActivation => None,
         }
     }

@@ -9,7 +9,6 @@ use crate::libraries::blaslt::native::multiply;
 use crate::libraries::blaslt::native::{Addresses, Factor, MatrixOf, Problem, Which};
 use crate::libraries::blaslt::selection::{Form, Selection};
 use crate::libraries::blaslt::types::{self, data};
-use smallvec::SmallVec;
 
 /// An additional matrix, or vectors; the address is 0 if there is none. Distances are in elements, for a mask in bits.
 #[derive(Clone, Copy, Debug, Default)]
@@ -112,8 +111,10 @@ pub(super) struct Product {
     pub(super) finish: Finish,
     /// A gradient. If `finish.keeps`, it is summed over the kept values of D, and its source is not set yet.
     pub(super) gradient: Option<Sums>,
+    /// Whether that gradient has an element for each line of D, not for each element of a line.
+    pub(super) across: bool,
     /// Memory to fill with zeros first: an address and bytes.
-    pub(super) zeros: SmallVec<[(u64, usize); 2]>,
+    pub(super) zeroed: Option<(u64, usize)>,
 }
 
 /// `cudaDataType` of the sums, and bytes of one.
@@ -188,11 +189,12 @@ impl Product {
             product = Some((padded, at, problem, addresses, which));
         }
         if let Some(sums) = gradient.as_mut().filter(|_| finish.keeps) {
-            (sums.from, sums.line_step, sums.term_step, sums.stride) =
-                (finish.at, 1, finish.sums.ld, finish.sums.stride);
+            let Padded { ld, stride, .. } = finish.sums;
+            let (line_step, term_step) = if self.across { (ld, 1) } else { (1, ld) };
+            (sums.from, sums.line_step, sums.term_step, sums.stride) = (finish.at, line_step, term_step, stride);
         }
         let room = gradient.as_ref().map_or(Ok(0), |sums| kernels::lt_room_for_sums(queue, sums))?;
-        for (at, bytes) in self.zeros {
+        if let Some((at, bytes)) = self.zeroed {
             // SAFETY: all of an operand, the caller's promise.
             unsafe { queue.fill(at, bytes, &[0]) }?;
         }

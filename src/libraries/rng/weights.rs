@@ -89,7 +89,7 @@ impl Rng {
         let u: Tensor<f64> = self.draw(Uniform::below_one(), [count])?.into_output();
         let place = device.map(&u, |u| (u * scalar(total)).min(scalar(last)))?.into_output();
         // The number of sums up to the place: it lies among the `left` from `low` on. The place is below the last sum.
-        let (mut low, mut left) = (device.zeros_tensor::<u32>([count])?, weights.len());
+        let (mut low, mut left) = (device.zeros::<u32>([count])?, weights.len());
         while left > 1 {
             let half = (left / 2) as u32;
             let probe = device.map(&low, |low| low + scalar(half - 1))?.into_output();
