@@ -9,11 +9,13 @@ macro_rules! views {
         }
 
         /// The number of axes.
+        #[doc(alias = "ndim")]
         pub fn rank(&self) -> usize {
             self.layout().rank()
         }
 
         /// The number of elements.
+        #[doc(alias = "size")]
         pub fn len(&self) -> usize {
             self.layout().len()
         }
@@ -45,6 +47,7 @@ macro_rules! views {
         ///
         /// # Errors
         /// As [`Layout::reshape`]; if a copy would be needed, [`Device::contiguous`](crate::Device::contiguous) makes it.
+        #[doc(alias = "ravel")]
         pub fn reshape(&self, extents: impl AsRef<[usize]>) -> Result<$view> {
             Ok(self.view_of(self.layout().reshape(extents)?))
         }
@@ -67,6 +70,7 @@ macro_rules! views {
         }
 
         /// The axes in reverse order; for a matrix its transpose.
+        #[doc(alias = "T")]
         #[must_use = "this returns a view"]
         pub fn transpose(&self) -> $view {
             self.view_of(self.layout().transpose())

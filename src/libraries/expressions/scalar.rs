@@ -133,7 +133,7 @@ impl Scalar {
     }
 
     /// The value of an integer.
-    fn integer(self) -> i128 {
+    pub(in crate::libraries) fn integer(self) -> i128 {
         let word = self.words.first().copied().unwrap_or_default();
         match self.dtype {
             DType::I8 => (word as i8).into(),

@@ -12,7 +12,7 @@ use crate::device::tensor::{Layout, ReadableTensor, Tensor, TensorRef};
 use crate::libraries::tensor_routine::TensorRoutine;
 
 /// The place of an axis among `rank`; a negative one counts from the end.
-pub(super) fn place(axis: isize, rank: usize) -> Result<usize> {
+pub(in crate::libraries) fn place(axis: isize, rank: usize) -> Result<usize> {
     let place = if axis < 0 { rank.checked_sub(axis.unsigned_abs()) } else { Some(axis.unsigned_abs()) };
     let missing = || Error::invalid("axis", format!("axis {axis}, but there are {rank} axes"));
     place.filter(|place| *place < rank).ok_or_else(missing)
@@ -59,6 +59,7 @@ impl Device {
     /// # Errors
     /// [`Error::InvalidArgument`] that names the tensor whose extents differ on another axis, or the axis; no tensor; a stale one, or
     /// one of another device; [`Error::OutOfMemory`].
+    #[doc(alias = "concatenate")]
     pub fn concat<'a, T: Element, V: ReadableTensor<'a, T>>(
         &self,
         tensors: impl IntoIterator<Item = V>,

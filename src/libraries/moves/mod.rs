@@ -6,7 +6,7 @@
 // halves in `take_host.rs` and `take_cuda.rs`. `repeat.rs` copies views. `within.rs` looks at numbers alone.
 
 mod compose;
-mod join;
+pub(super) mod join;
 mod pad;
 mod repeat;
 mod roll;

@@ -8,7 +8,7 @@ use crate::core::error::Rejected;
 use crate::core::op::Verdict;
 use crate::core::truth::Bool;
 use crate::device::Device;
-use crate::device::tensor::{AnyTensorRef, Layout, ReadableTensor, Tensor, fused};
+use crate::device::tensor::{AnyTensorRef, Layout, ReadableTensor, Tensor, TensorRef, fused};
 use crate::libraries::tensor_routine::one_tensor;
 use crate::libraries::tensor_routine::prelude::*;
 
@@ -36,6 +36,12 @@ pub(crate) enum Told {
     NegativeNumber,
     /// That edges of bins fall: see [`Device::histogram_between`].
     FallingEdges,
+    /// Its place; the caller has made numbers of elements of the indices along an axis of so many.
+    Along { axis: usize, len: usize },
+    /// Its place among the tuples of indices, of which the caller has made numbers of slices.
+    Tuple,
+    /// That weights add up to zero: see [`Device::average`].
+    NoWeight,
 }
 
 /// Takes the slices of these numbers along an axis. All is plain data, and admitted by [`TensorRoutine::check`], wherever it comes from.
@@ -167,6 +173,11 @@ impl TensorRoutine for Take {
             Told::Plane(planes) => ("places", out_of_range(format!("planes of {} elements", slices / planes.max(1)))),
             Told::NegativeNumber => ("x", "a number is negative, and there is no bin for it".to_owned()),
             Told::FallingEdges => ("edges", "an edge is below the one before it, but they rise".to_owned()),
+            Told::Along { axis, len } => ("indices", out_of_range(format!("axis {axis} of {len} elements"))),
+            Told::Tuple => ("indices", format!("number {} of them is out of range", !raw)),
+            Told::NoWeight => {
+                ("weights", "they add up to zero, and nothing is divided by that: see `Device::sum`".to_owned())
+            }
         };
         Err(Error::invalid(name, what))
     }
@@ -242,18 +253,29 @@ impl Device {
 
     /// As [`take`](Self::take), of a vector of planes one after the other; the numbers count in all of them. What is out of range is
     /// told as an element of a plane.
+    #[allow(dead_code, reason = "a build may have no library that calls it")]
     pub(crate) fn take_of_planes<'a, 'i, T: Element>(
         &self,
         x: impl ReadableTensor<'a, T>,
         places: impl ReadableTensor<'i, i64>,
         planes: usize,
     ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
-        let (x, places) = (x.into(), places.into());
-        let ((x, layout), (numbers, places)) = (x.operand()?, places.operand()?);
-        take(self, ((x.into(), layout), (numbers.into(), places)), DType::I64, (0, Told::Plane(planes)), true)
+        self.take_told(&x.into(), &places.into(), Told::Plane(planes))
     }
 
-    /// A copy of a vector, whose wait tells what is wrong where `bad`, one truth value, is true: the verdict of what several
+    /// As [`take`](Self::take) along the first axis, by numbers that the library has made of what the caller gave; of one that is out
+    /// of range this is told.
+    pub(crate) fn take_told<T: Element>(
+        &self,
+        x: &TensorRef<'_, T>,
+        numbers: &TensorRef<'_, i64>,
+        told: Told,
+    ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
+        let ((x, layout), (numbers, places)) = (x.operand()?, numbers.operand()?);
+        take(self, ((x.into(), layout), (numbers.into(), places)), DType::I64, (0, told), true)
+    }
+
+    /// A copy of a tensor, whose wait tells what is wrong where `bad`, one truth value, is true: the verdict of what several
     /// operations compute.
     pub(crate) fn copied_unless<T: Element>(
         &self,
@@ -261,7 +283,7 @@ impl Device {
         bad: &Tensor<Bool>,
         told: Told,
     ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
-        let all = x.reshape([1, x.len()])?;
+        let all = x.unsqueeze(0)?;
         let number = self.map(bad, |bad| bad.select(1i64, 0i64))?.into_output();
         let number = number.view();
         let ((part, layout), (numbers, places)) = (all.operand()?, number.operand()?);

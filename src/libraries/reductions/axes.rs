@@ -82,6 +82,15 @@ impl sealed::Axes for i32 {
 }
 impl Axes for i32 {}
 
+/// A bit for each axis, and whether the axes stay: axes that were found.
+pub(in crate::libraries) struct Bits(pub(in crate::libraries) u64, pub(in crate::libraries) bool);
+
+impl sealed::Axes for Bits {
+    fn mask(&self, _: usize) -> Result<(u64, bool)> {
+        Ok((self.0, self.1))
+    }
+}
+
 macro_rules! lists { ($([$($g:tt)*] $t:ty;)*) => { $(
     impl<$($g)*> sealed::Axes for $t {
         fn mask(&self, rank: usize) -> Result<(u64, bool)> {

@@ -14,7 +14,7 @@ use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Rejected, Result};
 use crate::core::sync::Arc;
 use crate::device::Device;
-use crate::device::tensor::{ReadableTensor, Tensor};
+use crate::device::tensor::{AnyTensor, ReadableTensor, Tensor};
 use crate::libraries::expressions::build::{Symbol, Symbols, sealed};
 use crate::libraries::expressions::formula::{Kept, Recorded, record};
 use crate::libraries::expressions::operands::{Inputs, Read};
@@ -67,10 +67,22 @@ pub(in crate::libraries) fn submit_any(
     call: Call<'_>,
     reads: SmallVec<[Read<'_>; 8]>,
 ) -> Result<PendingDispatch<AnyBuffers>> {
-    let (reduce, planned) = operation(call, &reads).map_err(Reduce::refused)?;
+    any(device, call, &reads).map(|(pending, _)| pending)
+}
+
+/// As [`submit`], with a result of the type that the call gives, at once.
+pub(in crate::libraries) fn tensor_any(device: &Device, call: Call<'_>, reads: &[Read<'_>]) -> Result<AnyTensor> {
+    let (pending, planned) = any(device, call, reads)?;
+    let buffer = pending.into_output().into_iter().next();
+    let buffer = buffer.ok_or_else(|| Error::library("internal error: no result"))?;
+    Ok(AnyTensor::from_buffer(buffer, planned.result.clone())?)
+}
+
+fn any(device: &Device, call: Call<'_>, reads: &[Read<'_>]) -> Result<(PendingDispatch<AnyBuffers>, Arc<Planned>)> {
+    let (reduce, planned) = operation(call, reads).map_err(Reduce::refused)?;
     let (buffer, _) = device.uninit_any(reduce.shape.result_type(), planned.result.shape())?.into_parts();
     let ins: AnyIns<'_> = reads.iter().map(|(read, _)| *read).collect();
-    Ok(device.dispatch(reduce, ins, [buffer].into_iter().collect())?)
+    Ok((device.dispatch(reduce, ins, [buffer].into_iter().collect())?, planned))
 }
 
 /// The formula that gives its input, recorded once for each type.

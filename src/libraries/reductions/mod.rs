@@ -73,9 +73,8 @@ pub mod scans;
 mod shape;
 mod space;
 
-#[cfg(feature = "dnn")]
-pub(in crate::libraries) use axes::Mask;
 pub use axes::{All, Axes, Keep};
+pub(in crate::libraries) use axes::{Bits, Mask};
 pub use kind::{
     AllTrue, AnyTrue, ArgMax, ArgMin, CountNonzero, LogSumExp, Max, Mean, Min, Norm1, Norm2, NormInf, Prod, Reduction,
     ReductionKind, Std, Sum, Var,

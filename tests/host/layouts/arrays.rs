@@ -2,6 +2,7 @@
 
 use super::case::{Case, small};
 use super::laid::{Array, each};
+use windlass::arrays::{Distance, SearchSide};
 use windlass::moves::Pad;
 use windlass::reductions::{All, Max};
 use windlass::{Device, Result, Tensor};
@@ -270,6 +271,85 @@ pub(super) const CASES: &[Case] = &[
             let term = |i: usize, l: usize, j: usize| all[0].at(&[i, l]) * all[1].at(&[l, j]) * all[2].at(&[j]);
             each(&[m], |at| (0..k).flat_map(|l| (0..n).map(move |j| (l, j))).map(|(l, j)| term(at[0], l, j)).sum())
         },
+        refused: &[],
+    },
+    Case {
+        name: "nansum",
+        operands: "x:bmn",
+        element: small,
+        call: |device, laid| out(device, &device.nansum(&laid[0].tensor(device), 1)?.into_output()),
+        loops: |all| {
+            let [b, m, n] = all[0].extents[..] else { panic!("three axes") };
+            each(&[b, n], |at| (0..m).map(|i| all[0].at(&[at[0], i, at[1]])).sum())
+        },
+        refused: &[],
+    },
+    Case {
+        name: "cdist",
+        operands: "x:mk y:nk",
+        element: small,
+        call: |device, laid| {
+            let [x, y] = [0, 1].map(|at| laid[at].tensor(device));
+            out(device, &device.cdist(&x, &y, Distance::Euclidean)?.into_output())
+        },
+        loops: |all| {
+            let [m, k, n] = [all[0].extents[0], all[0].extents[1], all[1].extents[0]];
+            let square = |at: &[usize], l| (all[0].at(&[at[0], l]) - all[1].at(&[at[1], l])).powi(2);
+            each(&[m, n], |at| (0..k).map(|l| square(at, l)).sum::<f64>().sqrt())
+        },
+        refused: &[],
+    },
+    Case {
+        name: "diff",
+        operands: "x:mn",
+        element: small,
+        call: |device, laid| out(device, &device.diff(&laid[0].tensor(device), 1, 1)?.into_output()),
+        loops: |all| rows(&all[0], |row| row.windows(2).map(|pair| pair[1] - pair[0]).collect()),
+        refused: &[],
+    },
+    Case {
+        name: "trapezoid",
+        operands: "y:mn x:n",
+        element: small,
+        call: |device, laid| {
+            let [y, x] = [0, 1].map(|at| laid[at].tensor(device));
+            out(device, &device.trapezoid(&y, &x, -1)?.into_output())
+        },
+        loops: |all| {
+            let [m, n] = all[0].extents[..] else { panic!("a matrix") };
+            let width = |j: usize| (all[1].at(&[j + 1]) - all[1].at(&[j])) / 2.0;
+            let area = |i: usize, j: usize| width(j) * (all[0].at(&[i, j]) + all[0].at(&[i, j + 1]));
+            each(&[m], |at| (0..n.saturating_sub(1)).map(|j| area(at[0], j)).sum())
+        },
+        refused: &[],
+    },
+    Case {
+        name: "searchsorted of rows",
+        operands: "x:mk y:mn",
+        // They rise along the rows.
+        element: |at| 2.0 * at[at.len() - 1] as f64,
+        call: |device, laid| {
+            let [x, y] = [0, 1].map(|at| laid[at].tensor(device));
+            let places = device.searchsorted(&x, &y, SearchSide::Right)?;
+            out(device, &device.map(&places, |place| place.cast::<f64>())?.into_output())
+        },
+        loops: |all| {
+            let k = all[0].extents[1];
+            let count = |at: &[usize]| (0..k).filter(|l| all[0].at(&[at[0], *l]) <= all[1].at(at)).count();
+            each(&all[1].extents, |at| count(at) as f64)
+        },
+        refused: &[],
+    },
+    Case {
+        name: "masked_assign",
+        operands: "x:mn -> y:mn",
+        element: small,
+        call: |device, laid| {
+            let [x, y] = [0, 1].map(|at| laid[at].tensor(device));
+            let mask = device.map(&x, |x| x.gt(0.0))?.into_output();
+            device.to_vec(device.masked_assign(y, &mask, &x)?.into_output().buffer())
+        },
+        loops: |all| each(&all[0].extents, |at| if all[0].at(at) > 0.0 { all[0].at(at) } else { all[1].at(at) }),
         refused: &[],
     },
 ];

@@ -1,10 +1,8 @@
 //! Rows of the table that move elements of tensors to new ones.
 
 use super::node::{Made, Node};
-use super::value::Value;
 use windlass::moves::Pad;
-use windlass::tensor::Layout;
-use windlass::{DType, Element, TensorRef, tensor::AnyTensor};
+use windlass::{DType, Element, TensorRef};
 
 pub(super) fn concat(n: &Node<'_>) -> Made {
     let parts = (0..n.case.inputs.len()).map(|k| n.typed::<f32>(k));
@@ -51,31 +49,14 @@ fn take<T: Element>(n: &Node<'_>, x: &TensorRef<'_, T>, numbers: &TensorRef<'_, 
     Ok(vec![n.device.take(x, numbers, axis)?.await_result()?.into()])
 }
 
-/// The distances between neighbours along the axes of these extents, in row-major order.
-fn strides(extents: &[usize]) -> Vec<f64> {
-    Layout::row_major(extents).unwrap().strides().iter().map(|stride| *stride as f64).collect()
-}
-
-/// An index that counts from the end if it is negative.
-fn from_start(index: Value<'_>, len: usize) -> Value<'_> {
-    index.lt(0.0).select(index + len as f64, index)
-}
-
-/// Elements by their number in row-major order: the position, but with the index in the place of the one on the axis.
+/// Each index is one of the elements at its own place on the other axes, of which there may be more.
 pub(super) fn gather_elements(n: &Node<'_>) -> Made {
-    let (x, indices) = (n.typed::<f32>(0), n.input(1));
+    let (mut x, indices) = (n.typed::<f32>(0), n.typed::<i64>(1));
     let axis = n.axis(n.int("axis", 0), x.rank());
-    let strides = strides(x.shape());
-    let numbers = n.formula(&[indices.view()], |index| {
-        let own = from_start(index[0], x.shape()[axis]) * strides[axis];
-        let others = (0..x.rank()).filter(|other| *other != axis);
-        others.fold(own, |sum, other| sum + index[0].formula().position(other) * strides[other])
-    })?;
-    take(n, &x.reshape([x.len()])?, &number(&numbers), 0)
-}
-
-fn number(made: &[AnyTensor]) -> TensorRef<'_, i64> {
-    made[0].view().downcast().unwrap()
+    for other in (0..x.rank()).filter(|other| *other != axis) {
+        x = x.split(other as isize, indices.shape()[other])?.0;
+    }
+    Ok(vec![n.device.take_along_axis(&x, &indices, axis as isize)?.await_result()?.into()])
 }
 
 pub(super) fn gather_nd(n: &Node<'_>) -> Made {
@@ -85,20 +66,7 @@ pub(super) fn gather_nd(n: &Node<'_>) -> Made {
     }
 }
 
-/// The last axis of the indices has those of the axes behind the batch: together they number the slices.
 fn slices<T: Element>(n: &Node<'_>, x: &TensorRef<'_, T>) -> Made {
-    let (indices, batch) = (n.input(1), n.int("batch_dims", 0) as usize);
-    let last = indices.rank() - 1;
-    let all = x.shape();
-    let (before, behind) = all.split_at(batch + indices.shape()[last]);
-    let strides = strides(before);
-    let columns: Result<Vec<_>, _> = (0..before.len() - batch).map(|k| indices.index(-1, k as isize)).collect();
-    let numbers = n.formula(&columns?, |index| {
-        let (f, own) = (index[0].formula(), &strides[batch..]);
-        let batches = (0..batch).fold(f.number(DType::I64, 0.0), |sum, axis| sum + f.position(axis) * strides[axis]);
-        let terms = index.iter().zip(own).zip(&before[batch..]);
-        terms.fold(batches, |sum, ((index, stride), len)| sum + from_start(*index, *len) * *stride)
-    })?;
-    let extents = [&[before.iter().product::<usize>()][..], behind].concat();
-    take(n, &x.reshape(extents)?, &number(&numbers), 0)
+    let batch = n.int("batch_dims", 0) as usize;
+    Ok(vec![n.device.gather_nd(x, &n.typed::<i64>(1), batch)?.await_result()?.into()])
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random calls with what NumPy says of them, for `against.rs`: `python3 against.py COUNT SEED > FILE`, with NumPy 2.4.
+"""Random calls with what NumPy says of them, for `against.rs`: `python3 against.py COUNT SEED > FILE`, with NumPy 2.4 and SciPy 1.17.
 
 A line for each: the name of a call, its numbers, its tensors, and its results; each tensor as a type, extents and hexadecimal bytes.
 Elements have ties, and of floating point NaN, infinities and zeros of both signs. Nothing is written whose bits depend on an order of
@@ -9,6 +9,8 @@ import sys
 import warnings
 
 import numpy as np
+
+import more
 
 warnings.filterwarnings("ignore")
 COUNT, SEED = int(sys.argv[1]), int(sys.argv[2])
@@ -148,8 +150,11 @@ def partition():
 CALLS = [sort, tile, repeat, repeat_each, triangle, eye, meshgrid, one_hot, bincount, accumulate, integer_sums, put_at, unique, search, choose, partition]
 
 
+CALLS += more.calls(sys.modules[__name__])
+
+
 def text(x):
-    x = np.ascontiguousarray(x)
+    x = np.asarray(x, order="C")
     return f"{NAMES[x.dtype]}:{','.join(map(str, x.shape))}:{x.tobytes().hex()}"
 
 

@@ -1,7 +1,7 @@
 //! Random calls against NumPy, of which `against.py` writes files. `WINDLASS_TEST_NUMPY=FILE` names one; without it a few calls are made
-//! from `against.txt`, which is the file of `python3 against.py 48 1`.
+//! from `against.txt`, which is the file of `python3 against.py 140 1`.
 
-use super::read;
+use super::{more, read};
 use crate::common::devices;
 use windlass::arrays::{Combine, Indexing, Ordered, SearchSide, meshgrid};
 use windlass::reductions::{Max, Min, Prod, Reduction, Sum};
@@ -15,13 +15,13 @@ struct Stored<'a> {
 }
 
 /// A line of a file.
-struct Call<'a> {
-    device: &'a Device,
-    name: &'a str,
-    numbers: Vec<isize>,
+pub(super) struct Call<'a> {
+    pub(super) device: &'a Device,
+    pub(super) name: &'a str,
+    pub(super) numbers: Vec<isize>,
     tensors: Vec<Stored<'a>>,
     results: Vec<Stored<'a>>,
-    line: &'a str,
+    pub(super) line: &'a str,
 }
 
 fn numbers<T: std::str::FromStr>(text: &str) -> Vec<T> {
@@ -48,16 +48,26 @@ impl<'a> Stored<'a> {
 }
 
 impl Call<'_> {
-    fn tensor<T: Element>(&self, k: usize) -> Tensor<T> {
+    pub(super) fn tensor<T: Element>(&self, k: usize) -> Tensor<T> {
         self.tensors[k].up(self.device)
     }
 
-    fn number(&self, k: usize) -> usize {
+    pub(super) fn number(&self, k: usize) -> usize {
         self.numbers[k] as usize
     }
 
+    pub(super) fn results(&self) -> usize {
+        self.results.len()
+    }
+
+    /// A result that is wanted: its extents and elements.
+    pub(super) fn wanted<T: Element>(&self, k: usize) -> (Vec<usize>, Vec<T>) {
+        let stored = &self.results[k];
+        (stored.extents.clone(), stored.elements())
+    }
+
     /// Compares values: a NaN is equal to another one, and zeros are.
-    fn equals<T: Element + PartialEq>(&self, k: usize, got: &Tensor<T>) {
+    pub(super) fn equals<T: Element + PartialEq>(&self, k: usize, got: &Tensor<T>) {
         let stored = &self.results[k];
         let (got_extents, got, want) = (got.shape(), read(self.device, got), stored.elements::<T>());
         let same = |(a, b): (&T, &T)| a == b || (a.is_unequal_to_itself() && b.is_unequal_to_itself());
@@ -183,6 +193,23 @@ fn by_type(call: &Call<'_>) {
         ("put", "f64") => put::<f64>(call),
         ("put", "i32") => put::<i32>(call),
         ("put", _) => put::<u64>(call),
+        ("nan_moments" | "average" | "covariance" | "distances" | "calculus" | "interp" | "cross", dtype) => {
+            match dtype {
+                "f32" => more::real::<f32, f32>(call, 3e-6),
+                "i32" => more::real::<i32, f64>(call, 1e-13),
+                _ => more::real::<f64, f64>(call, 1e-13),
+            }
+        }
+        (
+            "take_along" | "gather_nd" | "masked" | "isin" | "search_rows" | "linspace" | "arange" | "diag" | "diff"
+            | "nan_to_num" | "ptp" | "nan_extremes",
+            dtype,
+        ) => match dtype {
+            "f32" => more::moved::<f32>(call, f32::from),
+            "f16" => more::moved::<f16>(call, f16::from),
+            "i8" => more::moved::<i8>(call, |number| number),
+            _ => more::moved::<u64>(call, |number| number as u64),
+        },
         (_, "f32") => run::<f32>(call),
         (_, "f64") => run::<f64>(call),
         (_, "f16") => run::<f16>(call),

@@ -1,9 +1,12 @@
 //! Tensors in order: sorts and what is made of them.
 
 mod against;
+mod calculus;
 mod chosen;
 mod facts;
+mod indices;
 mod made;
+mod more;
 mod passes;
 mod places;
 mod sorts;

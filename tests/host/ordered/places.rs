@@ -37,9 +37,10 @@ fn searches_count_what_is_smaller() {
                 }
             }
         });
-        let x = device.zeros::<i32>([2, 2]).unwrap();
-        let error = device.searchsorted(&x, &x, SearchSide::Left).unwrap_err();
-        assert_eq!(refused(&error), ("sorted".to_owned(), "2 axes, but it is a vector".to_owned()));
+        let (x, values) = (device.zeros_tensor::<i32>([2, 2]).unwrap(), device.zeros_tensor::<i32>([3, 2]).unwrap());
+        let error = device.searchsorted(&x, &values, SearchSide::Left).unwrap_err();
+        let what = "shape [2, 2], but `values` has [3, 2]: a vector for all values, or one for each row of them";
+        assert_eq!(refused(&error), ("sorted".to_owned(), what.to_owned()));
     }
 }
 

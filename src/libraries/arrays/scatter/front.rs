@@ -173,6 +173,7 @@ impl Device {
     ///
     /// # Errors
     /// As [`put`](Self::put); indices that have more elements than `x` on another axis.
+    #[doc(alias = "scatter_add")]
     pub fn put_along_axis<'i, 'u, T: Element, I: Place>(
         &self,
         x: Tensor<T>,

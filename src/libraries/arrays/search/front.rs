@@ -79,6 +79,9 @@ impl Device {
     /// Where values stand in a sorted vector: the number of its elements that are smaller, and with [`SearchSide::Right`] also of those
     /// that are equal. NumPy's `searchsorted`. A NaN is larger than all numbers.
     ///
+    /// A `sorted` of several axes has a vector along its last axis for each row of `values`: PyTorch's `searchsorted`. All other axes
+    /// of both are the same.
+    ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// use windlass::arrays::SearchSide;
@@ -90,9 +93,12 @@ impl Device {
     /// # Ok(()) }
     /// ```
     ///
+    /// # Costs
+    /// One pass over the values for a vector; over rows two for each bit of their length.
+    ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for `sorted` of another rank than 1; a stale tensor, or one of another device;
-    /// [`Error::OutOfMemory`]. If the vector is not sorted, the places mean nothing.
+    /// [`Error::InvalidArgument`] for `sorted` that is neither a vector nor has the rows of `values`; a stale tensor, or one of
+    /// another device; [`Error::OutOfMemory`]. If a vector is not sorted, its places mean nothing.
     pub fn searchsorted<'a, 'v, T: Ordered>(
         &self,
         sorted: impl ReadableTensor<'a, T>,
@@ -100,6 +106,9 @@ impl Device {
         side: SearchSide,
     ) -> Result<PendingDispatch<Tensor<i64>>> {
         let (sorted, values) = (sorted.into(), values.into());
+        if sorted.rank() != 1 {
+            return super::rows::search(self, &sorted, &values, side);
+        }
         let (one, other) = (sorted.operand()?, values.operand()?);
         submit(self, T::DTYPE, ((one.0.into(), one.1), (other.0.into(), other.1)), side)
     }

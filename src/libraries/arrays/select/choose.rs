@@ -96,6 +96,7 @@ impl Device {
     ///
     /// # Errors
     /// A stale tensor, or one of another device; [`Error::OutOfMemory`].
+    #[doc(alias = "argwhere")]
     pub fn nonzero<'c>(&self, condition: impl ReadableTensor<'c, Bool>) -> Result<Found<Tensor<i64>>> {
         let condition = condition.into();
         let layout = Layout::row_major(condition.shape())?;

@@ -67,7 +67,7 @@ pub(in crate::libraries::arrays) fn vector<'a, T: Element>(
 }
 
 /// The same, in the memory of the operand where that lies in order.
-pub(super) fn flat<'a, T: Element>(
+pub(in crate::libraries::arrays) fn flat<'a, T: Element>(
     device: &Device,
     x: &crate::device::tensor::TensorRef<'a, T>,
 ) -> Result<crate::device::tensor::TensorRef<'a, T>> {

@@ -7,5 +7,5 @@ mod found;
 mod unique;
 
 pub use found::Found;
-pub(super) use found::{first, vector};
+pub(super) use found::{first, flat, vector};
 pub use unique::Unique;

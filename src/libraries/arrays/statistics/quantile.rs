@@ -118,6 +118,7 @@ impl Device {
     /// # Errors
     /// [`Error::InvalidArgument`] for an axis that is not there or has no element, no number, and one that is not from 0 to 1; a stale
     /// tensor, or one of another device; [`Error::OutOfMemory`].
+    #[doc(alias = "percentile")]
     pub fn quantile<'a, T: Measured>(
         &self,
         x: impl ReadableTensor<'a, T>,

@@ -202,6 +202,7 @@ impl<T: Element> Symbol<T> {
     }
 
     /// Between `low` and `high`: `self.maximum(low).minimum(high)`, so NaN stays NaN.
+    #[doc(alias = "clip")]
     #[must_use]
     pub fn clamp(self, low: impl Into<Operand<T>>, high: impl Into<Operand<T>>) -> Symbol<T> {
         self.maximum(low).minimum(high)
@@ -209,6 +210,7 @@ impl<T: Element> Symbol<T> {
 
     /// The value in another type, rounded once; an integer type that does not hold it gets its nearest value, and 0 for
     /// NaN. Floating point is cut to an integer. A complex number loses its imaginary part in a real type.
+    #[doc(alias = "astype")]
     #[must_use]
     pub fn cast<R: Element>(self) -> Symbol<R> {
         Symbol::new(typed("cast", self.raw, R::DTYPE, |x| Op::Cast(Overflow::Saturate, x)))
@@ -255,6 +257,7 @@ impl Symbol<Bool> {
     /// assert_eq!(device.show(&y)?.to_string(), "[1. 0. 3.]");
     /// # Ok(()) }
     /// ```
+    #[doc(alias = "where")]
     #[must_use]
     pub fn select<A: Choice<B>, B>(self, a: A, b: B) -> Symbol<A::Element> {
         let [a, b] = a.both(b);

@@ -61,12 +61,14 @@ macro_rules! methods_of { ($t:ty, $receiver:ty, |$x:ident| $deferred:expr; $($re
         }
 
         /// Between `low` and `high`: `self.maximum(low).minimum(high)`, so NaN stays NaN.
+        #[doc(alias = "clip")]
         pub fn clamp(self: $receiver, low: impl Into<Term<'a, T>>, high: impl Into<Term<'a, T>>) -> Deferred<'a, T> {
             let $x = self;
             binary(Binary::Minimum, binary(Binary::Maximum, $deferred, low.into()), high.into())
         }
 
         /// The value in another type, rounded once; an integer type that does not hold it gets its nearest value, and 0 for NaN.
+        #[doc(alias = "astype")]
         pub fn cast<R: Element>(self: $receiver) -> Deferred<'a, R> {
             let $x = self;
             $deferred.then("cast", |x| [x], true, |[x]| Op::Cast(Overflow::Saturate, x))
@@ -222,6 +224,7 @@ macro_rules! truths { ($($t:ty, $receiver:ty, |$x:ident| $deferred:expr;)*) => {
     impl<'a> $t {
         /// `a` where this is true, `b` elsewhere. A number takes the type of the other one; see
         /// [`TermChoice`](crate::expressions::TermChoice).
+        #[doc(alias = "where")]
         pub fn select<A: TermChoice<'a, B>, B>(self: $receiver, a: A, b: B) -> Deferred<'a, A::Element> {
             let ($x, both) = (self, a.both(b));
             super::select($deferred, both)

@@ -79,7 +79,7 @@ fn operation(dtype: DType, x: Layout, along: Along, kind: ReductionKind) -> Resu
 }
 
 /// Compiled once for each type of results.
-fn submit<R: Element>(
+pub(in crate::libraries) fn submit<R: Element>(
     device: &Device,
     dtype: DType,
     (x, layout): Read<'_>,

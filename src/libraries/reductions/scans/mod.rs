@@ -54,6 +54,7 @@ mod levels;
 mod lines;
 mod op;
 
+pub(in crate::libraries) use front::submit;
 pub use front::{Along, Cumulative};
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(super) use op::Scan;
