@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 
-ENOUGH, ROUNDS = 6.0, 9
+ENOUGH, ROUNDS, SMALL = 6.0, 9, 8192
 
 
 def matrix(n, count, positive, dtype):
@@ -30,6 +30,17 @@ def row(name, prepare, call, only):
         if time.perf_counter() - start > ENOUGH:
             break
     print(f"{name:<28} {statistics.median(times) * 1e3:12.3f}", flush=True)
+
+
+def small(library, only):
+    """Many small matrices: Q and R, and least squares of twice as many rows as columns where the library has them for a batch."""
+    for dtype, text in [(np.float64, "f64"), (np.float32, "f32")]:
+        for n in [4, 8, 16, 32]:
+            data = matrix(n, SMALL, False, dtype)
+            row(f"qr, q {SMALL} x {n} {text}", lambda: library.up(data), library.factors, only)
+            if hasattr(library, "least"):
+                tall, b = data[:, :, : n // 2].copy(), library.up(data[:, :, :1].copy())
+                row(f"solve {SMALL} x {n} x {n // 2} {text}", lambda: library.up(tall), lambda a: library.least(a, b), only)
 
 
 def rows(library, only):
@@ -73,6 +84,9 @@ class Scipy:
     def qr(self, a):
         self.each(a, lambda a: self.l.qr(a, mode="raw", overwrite_a=True, check_finite=False))
 
+    def factors(self, a):
+        np.linalg.qr(a)  # NumPy's, which loops over a batch itself
+
     def svd(self, a):
         self.each(a, lambda a: self.l.svd(a, full_matrices=False, overwrite_a=True, check_finite=False))
 
@@ -109,6 +123,12 @@ class Torch:
 
     def qr(self, a):
         self.done(self.t.geqrf(a))
+
+    def factors(self, a):
+        self.done(self.t.linalg.qr(a))
+
+    def least(self, a, b):
+        self.done(self.t.linalg.lstsq(a, b))
 
     def svd(self, a):
         self.done(self.t.linalg.svd(a, full_matrices=False))
@@ -147,6 +167,9 @@ class Cupy:
     def qr(self, a):
         self.done(self.c.linalg.qr(a, mode="raw"))
 
+    def factors(self, a):
+        self.done(self.c.linalg.qr(a))
+
     def svd(self, a):
         self.done(self.c.linalg.svd(a, full_matrices=False))
 
@@ -170,4 +193,5 @@ if __name__ == "__main__":
             print(f"# {kind.__name__}: {error}")
             continue
         print(f"# {library.name}, medians in ms")
+        small(library, only)
         rows(library, only)

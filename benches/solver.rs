@@ -18,13 +18,15 @@ mod random;
 
 use random::Random;
 use std::time::{Duration, Instant};
-use windlass::solver::{EighSpec, SolverElement, Vectors};
+use windlass::solver::{EighSpec, SolverElement, Structure, Vectors};
 use windlass::tensor::{Layout, Lines};
 use windlass::{Device, Tensor, Uplo};
 
 /// Rounds of a row, and the time after which no further one begins.
 const ROUNDS: usize = 9;
 const ENOUGH: Duration = Duration::from_secs(6);
+/// Small matrices in a batch.
+const SMALL: usize = 8192;
 
 struct Bench {
     device: Device,
@@ -46,6 +48,8 @@ fn main() {
     let device = Device::from_env().expect("a device");
     println!("# {} ({}), medians in ms", device.name(), device.info().name);
     let bench = Bench { device, only, small };
+    small::<f64>(&bench, "f64", |x| x);
+    small::<f32>(&bench, "f32", |x| x as f32);
     each::<f64>(&bench, "f64", |x| x);
     each::<f32>(&bench, "f32", |x| x as f32);
 }
@@ -93,6 +97,34 @@ fn each<T: SolverElement>(bench: &Bench, text: &str, of: fn(f64) -> T) {
         bench.row(&format!("eigh {count} x {n} {text}"), positive, |a| {
             drop(solver.eigh(EighSpec::new(Uplo::Lower), a).unwrap().await_result().unwrap());
         });
+    }
+}
+
+/// Many small matrices: Q and R as two tensors, and least squares of twice as many rows as columns.
+fn small<T: SolverElement>(bench: &Bench, text: &str, of: fn(f64) -> T) {
+    let solver = bench.device.solver();
+    for n in [4, 8, 16, 32] {
+        let count = SMALL;
+        let layout = Layout::columns(n, n).batch(count, n * n);
+        bench.row(
+            &format!("qr, q {count} x {n} {text}"),
+            || (layout, matrix(n, n, count, false, of)),
+            |a| {
+                let qr = solver.qr(a).unwrap().await_result().unwrap();
+                drop(qr.q(&solver).unwrap().await_result().unwrap());
+            },
+        );
+        let (m, n) = (n, n / 2);
+        let layout = Layout::columns(m, n).batch(count, m * n);
+        let b = bench.device.upload(matrix(m, 1, count, false, of)).unwrap().await_result().unwrap();
+        let b = b.with_layout(Layout::columns(m, 1).batch(count, m)).unwrap();
+        bench.row(
+            &format!("solve {count} x {m} x {n} {text}"),
+            || (layout, matrix(m, n, count, false, of)),
+            |a| {
+                drop(solver.solve(Structure::General, a, &b).unwrap().await_result().unwrap());
+            },
+        );
     }
 }
 

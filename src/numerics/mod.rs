@@ -33,7 +33,7 @@
 pub(crate) mod gemm;
 #[cfg(feature = "blas")]
 mod integer;
-#[cfg(any(feature = "rng", feature = "dnn"))]
+#[cfg(any(feature = "rng", feature = "dnn", feature = "solver"))]
 pub(crate) mod isa;
 #[cfg(feature = "blas")]
 pub(crate) mod level1;

@@ -1,4 +1,5 @@
-//! Dense factorizations, solutions and spectra: cuSOLVER on a GPU, our own recursions and crate `faer` on the CPU.
+//! Dense factorizations, solutions and spectra: cuSOLVER on a GPU, our own recursions and crate `faer` on the CPU; small QR by loops
+//! and a kernel of our own on both.
 //!
 //! # Conventions
 //! - **Operands** are tensors. The last two axes are the rows and columns of a matrix, the axes before them a batch; a buffer is
@@ -27,6 +28,12 @@
 //!   nothing: they compute with it as LAPACK does. A NaN may come back as a NaN, or as the verdict that a pivot is zero
 //!   or that a minor is not positive; an infinity may vanish where a pivot divides by it, so that the solution of
 //!   `[inf 1; 1 2]` is finite, as in NumPy. Check the input if it may hold either.
+//! - **Small matrices.** QR of f32 and f64 with at most 32 rows and columns ([`Solver::qr`], [`Qr::q`], [`Qr::apply`] from the
+//!   left, [`Qr::solve`], and [`Solver::solve`] of matrices that are not square; C and B have at most 32 columns) is computed by one
+//!   kernel for a batch of any length, and on the CPU by loops over several matrices side by side. A matrix has the same bits
+//!   alone, anywhere in a batch, on a GPU and on any CPU. A matrix that holds a NaN or an infinity has NaN in all its factors,
+//!   and its info is 1 where it is solved; the others of the batch are what they are without it. Larger matrices, other types
+//!   and QR with column pivoting are as above, with other bits.
 //! - **Determinism.** The same call gives the same bits on the same machine with the same number of threads. On a GPU
 //!   cuSOLVER promises this for most routines, but not for [`Solver::ldl`], nor for [`Solver::solve`] where that uses
 //!   it.
@@ -55,7 +62,11 @@
 // | `ldl` | factors of symmetric matrices that need not be definite |
 // | `svd`, `eigh`, `generalized`, `eig` | singular values and eigenvalues |
 // | `method` | the choice of methods for spectra |
+<<<<<<< HEAD
 // | `exponential`, `triangular` | the exponential of a matrix, solutions with triangles |
+=======
+// | `small` | what is done with small matrices by loops and a kernel of our own |
+>>>>>>> 648a784e0c3bb3c67720047e3fe88f14ca14c8b6
 // | `short` | the calls that programs make most, on the device |
 // | `solve`, `refine` | one call that factors and solves, in the precision of its numbers or in half of it, refined |
 // | `determinant`, `numbers`, `pinv`, `lstsq` | determinants from factors; rank, condition, norms; pseudo-inverses; least squares of any rank |
@@ -90,6 +101,7 @@ mod qr;
 mod refine;
 mod routine;
 mod short;
+mod small;
 mod solve;
 mod svd;
 mod triangle;

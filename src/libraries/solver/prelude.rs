@@ -2,6 +2,8 @@
 
 #[cfg(feature = "host")]
 pub(super) use super::batch;
+#[cfg(feature = "host")]
+pub(super) use super::host::{Memory, Operands, small};
 pub(super) use super::given::{Given, GivenTensor, elements_of, head, matrices_of};
 pub(super) use super::matrix::{Matrix, check_len};
 #[cfg(feature = "cuda")]
@@ -12,6 +14,7 @@ pub(super) use super::routine::{Routine, cost};
 #[cfg(feature = "host")]
 pub(super) use super::verdict::first;
 pub(super) use super::verdict::{First, Meaning};
+pub(super) use super::small::{Job, Task, fits};
 pub(super) use super::{Solver, SolverElement};
 
 pub(super) use crate::core::error::{Error, Result};

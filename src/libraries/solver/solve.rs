@@ -6,11 +6,7 @@ use crate::core::op::Verdict;
 #[cfg(feature = "host")]
 use crate::core::room::{OrUnwind, collected, filled};
 #[cfg(feature = "cuda")]
-use crate::libraries::solver::native::calls;
-#[cfg(feature = "cuda")]
-use crate::libraries::solver::native::dense;
-#[cfg(feature = "cuda")]
-use crate::libraries::solver::native::kernels;
+use crate::libraries::solver::native::{calls, dense, kernels, small_qr};
 
 /// What is known of a matrix, which decides how it is factored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -46,6 +42,15 @@ pub(super) struct Gesv<T> {
     _type: PhantomData<T>,
 }
 
+impl<T: SolverElement> Gesv<T> {
+    /// What is done where the matrices are small and not square.
+    fn small(&self) -> Option<Job> {
+        let Matrix { rows, cols, .. } = self.a;
+        let small = self.structure == Structure::General && rows != cols && !self.a.is_empty();
+        (small && fits::<T>(&[rows, cols, self.b.cols])).then(|| Job::new(Task::Least, &self.a).beside(&self.b))
+    }
+}
+
 impl<T: SolverElement> Routine for Gesv<T> {
     type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "gesv";
@@ -76,6 +81,11 @@ impl<T: SolverElement> Routine for Gesv<T> {
     #[cfg(feature = "host")]
     fn host(&self, (): (), (a, b, info): (&mut [T], &mut [T], &mut [i32])) -> Result<First> {
         let (of_a, of_b, structure) = (&self.a, &self.b, self.structure);
+        if let Some(job) = self.small() {
+            let (a, b) = ((of_a, Memory::Write(a)), (of_b, b));
+            small(&job, Operands { a, tau: Memory::Read(&[]), b, info: &mut *info });
+            return Ok(first(info.get(..of_a.count).unwrap_or_default()));
+        }
         let items =
             collected(batch::parts_mut(of_a, a).into_iter().zip(batch::parts_mut(of_b, b)).zip(info.iter_mut()))?;
         batch::each(items, batch::cube(of_a.size()), |((a, b), info), threads| {
@@ -98,6 +108,11 @@ impl<T: SolverElement> Routine for Gesv<T> {
         let info = info.address();
         if of_a.is_empty() {
             calls::no_infos(queue, info, of_a.count)?;
+            return calls::verdict(queue, info, of_a.count);
+        }
+        if let Some(job) = self.small() {
+            let (a, b) = ((a.address(), of_a.distance()), (b.address(), of_b.distance()));
+            small_qr::launch::<T>(queue, &job, of_a.count, small_qr::Operands { a, tau: 0, b, info })?;
             return calls::verdict(queue, info, of_a.count);
         }
         for k in 0..of_a.count {

@@ -15,5 +15,6 @@ mod methods;
 mod nist;
 mod refined;
 mod refusals;
+mod small;
 mod special;
 mod spectra;

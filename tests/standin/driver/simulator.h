@@ -429,6 +429,8 @@ const struct kernel *known_trigonometric_kernel(const char *name);
 const struct kernel *known_sparse_kernel(const char *name);
 /* kernels_solver.c */
 const struct kernel *known_solver_kernel(const char *name);
+/* kernels_small_qr.c */
+const struct kernel *known_small_kernel(const char *name);
 /* kernels_tensor.c */
 const struct kernel *known_tensor_kernel(const char *name);
 /* kernels_expression.c */

@@ -6,6 +6,7 @@ mod dense;
 mod indefinite;
 mod qr;
 mod refine;
+mod small;
 mod spectra;
 mod svd;
 
@@ -211,10 +212,10 @@ fn what_fails_is_an_error_with_the_buffers_and_the_next_call_is_right() {
         }),
         ("cusolverDnXgeqrf_bufferSize", qr::by_qr),
         ("cusolverDnXgeqrf", qr::by_qr),
-        ("cusolverDnDormqr_bufferSize", qr::by_qr),
-        ("cusolverDnDormqr", qr::by_qr),
-        ("cusolverDnDorgqr_bufferSize", qr::by_q),
-        ("cusolverDnDorgqr", qr::by_q),
+        ("cusolverDnZunmqr_bufferSize", qr::by_qr),
+        ("cusolverDnZunmqr", qr::by_qr),
+        ("cusolverDnZungqr_bufferSize", qr::by_q),
+        ("cusolverDnZungqr", qr::by_q),
         ("cusolverDnXtrtri_bufferSize", qr::by_triangle),
         ("cusolverDnXtrtri", qr::by_triangle),
         ("cusolverDnXgesvd_bufferSize", svd::bidiagonal),

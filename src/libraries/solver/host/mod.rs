@@ -11,6 +11,7 @@
 //! | `lu` | getrf, getrs, inverses |
 //! | `cholesky` | potrf, potrs, potri, trtri |
 //! | `qr` | geqrf, ormqr, orgqr, geqp3 |
+//! | `small` | geqrf, orgqr, ormqr, gels of many small matrices side by side |
 //! | `ldl` | sytrf, hetrf, and solutions |
 //! | `refine` | dsgesv, zcgesv |
 //! | `spectra`, `faer`, `inverse` | gesdd, syevd, sygvd, geev |
@@ -30,9 +31,11 @@ mod qr;
 mod randomized;
 mod refine;
 mod singular;
+mod small;
 mod spectra;
 
 pub(crate) use number::Number;
+pub(super) use small::{Memory, Operands, small};
 
 use super::method::Reached;
 use super::method::{EighMethod, SvdMethod};

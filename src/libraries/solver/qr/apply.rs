@@ -7,7 +7,7 @@ use super::Qr;
 use crate::core::room::collected;
 use crate::libraries::flags::Side;
 #[cfg(feature = "cuda")]
-use crate::libraries::solver::native::dense;
+use crate::libraries::solver::native::{dense, small_qr};
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -17,6 +17,16 @@ pub(in crate::libraries::solver) struct Ormqr<T> {
     a: Matrix,
     c: Matrix,
     _type: PhantomData<T>,
+}
+
+impl<T: SolverElement> Ormqr<T> {
+    /// What is done where the matrices are small.
+    fn small(&self) -> Option<Job> {
+        let sizes = [self.a.rows, self.a.size(), self.c.cols];
+        let small = self.side == Side::Left && self.a.size() > 0 && fits::<T>(&sizes);
+        let task = Task::Multiply { adjoint: self.trans != Transpose::No };
+        small.then(|| Job::new(task, &self.a).first(self.a.size()).beside(&self.c))
+    }
 }
 
 impl<T: SolverElement> Routine for Ormqr<T> {
@@ -57,6 +67,11 @@ impl<T: SolverElement> Routine for Ormqr<T> {
         if of_c.is_empty() {
             return Ok(());
         }
+        if let Some(job) = self.small() {
+            let (a, tau) = ((of_a, Memory::Read(a)), Memory::Read(tau));
+            small(&job, Operands { a, tau, b: (of_c, c), info: &mut [] });
+            return Ok(());
+        }
         let factors = batch::parts(of_a, a).into_iter().zip(batch::vectors(tau, of_a.size(), of_a.count));
         let items = collected(factors.zip(batch::parts_mut(of_c, c)))?;
         let (left, adjoint) = (self.side == Side::Left, self.trans != Transpose::No);
@@ -71,6 +86,11 @@ impl<T: SolverElement> Routine for Ormqr<T> {
         let (of_a, of_c, size) = (&self.a, &self.c, self.a.size());
         if of_c.is_empty() || size == 0 {
             return Ok(());
+        }
+        if let Some(job) = self.small() {
+            let (a, b) = ((a.address(), of_a.distance()), (c.address(), of_c.distance()));
+            let at = small_qr::Operands { a, tau: tau.address(), b, info: 0 };
+            return small_qr::launch::<T>(queue, &job, of_a.count, at);
         }
         let info = queue.scratch(4)?;
         for k in 0..of_a.count {

@@ -5,7 +5,7 @@ use super::Qr;
 #[cfg(feature = "host")]
 use crate::core::room::collected;
 #[cfg(feature = "cuda")]
-use crate::libraries::solver::native::dense;
+use crate::libraries::solver::native::{dense, small_qr};
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -27,6 +27,12 @@ impl<T: SolverElement, const PIVOTED: bool> Geqrf<T, PIVOTED> {
     /// How many columns of each matrix are permuted: none where no element says which.
     fn permuted(of: &Matrix) -> usize {
         if of.rows == 0 { 0 } else { of.cols }
+    }
+
+    /// What is done where the matrices are small.
+    fn small(&self) -> Option<Job> {
+        let small = !PIVOTED && !self.a.is_empty() && fits::<T>(&[self.a.rows, self.a.cols]);
+        small.then(|| Job::new(Task::Factor, &self.a))
     }
 }
 
@@ -62,6 +68,11 @@ impl<T: SolverElement, const PIVOTED: bool> Routine for Geqrf<T, PIVOTED> {
     #[cfg(feature = "host")]
     fn host(&self, (): (), (a, tau, columns): (&mut [T], &mut [T], Option<&mut [i64]>)) -> Result<()> {
         let of = &self.a;
+        if let Some(job) = self.small() {
+            let b = (&Matrix::new(0, 0), &mut [][..]);
+            small(&job, Operands { a: (of, Memory::Write(a)), tau: Memory::Write(tau), b, info: &mut [] });
+            return Ok(());
+        }
         let columns = batch::vectors_mut(columns.unwrap_or_default(), Self::permuted(of), of.count);
         let tau = batch::vectors_mut(tau, of.size(), of.count);
         let items = collected(batch::parts_mut(of, a).into_iter().zip(tau).zip(columns))?;
@@ -82,6 +93,10 @@ impl<T: SolverElement, const PIVOTED: bool> Routine for Geqrf<T, PIVOTED> {
         if of.is_empty() {
             return Ok(());
         }
+        if let Some(job) = self.small() {
+            let at = small_qr::Operands { a: (a.address(), of.distance()), tau: tau.address(), b: (0, 0), info: 0 };
+            return small_qr::launch::<T>(queue, &job, of.count, at);
+        }
         let info = queue.scratch(4)?;
         for k in 0..of.count {
             let a = (of.address::<T>(a.address(), k), of.leading());
@@ -98,7 +113,8 @@ impl<T: SolverElement, const PIVOTED: bool> Routine for Geqrf<T, PIVOTED> {
 
 impl Solver {
     /// QR factors (`geqrf`; `cusolverDnXgeqrf`), of a matrix of any shape or of each of a batch, in the memory of A if it is given
-    /// by value.
+    /// by value. Of real matrices with at most 32 rows and columns, a batch takes one kernel of our own (see the
+    /// [module](crate::solver)).
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when A has less than two axes or is too large for the library; a stale or foreign tensor. The

@@ -4,9 +4,7 @@ use super::super::prelude::*;
 #[cfg(feature = "host")]
 use crate::core::room::collected;
 #[cfg(feature = "cuda")]
-use crate::libraries::solver::native::dense;
-#[cfg(feature = "cuda")]
-use crate::libraries::solver::native::kernels;
+use crate::libraries::solver::native::{dense, kernels, small_qr};
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -20,6 +18,12 @@ impl<T: SolverElement> Orgqr<T> {
     /// How many reflectors are used.
     fn reflectors(&self) -> usize {
         self.a.size().min(self.q.cols)
+    }
+
+    /// What is done where the matrices are small.
+    fn small(&self) -> Option<Job> {
+        let small = self.reflectors() > 0 && fits::<T>(&[self.a.rows, self.q.cols]);
+        small.then(|| Job::new(Task::Generate, &self.a).first(self.reflectors()).beside(&self.q))
     }
 }
 
@@ -57,6 +61,11 @@ impl<T: SolverElement> Routine for Orgqr<T> {
         if of_q.is_empty() {
             return Ok(());
         }
+        if let Some(job) = self.small() {
+            let (a, tau) = ((of_a, Memory::Read(a)), Memory::Read(tau));
+            small(&job, Operands { a, tau, b: (of_q, q), info: &mut [] });
+            return Ok(());
+        }
         let tau = batch::vectors(tau, of_a.size(), of_a.count);
         let factors = batch::parts(of_a, a).into_iter().zip(tau);
         let items = collected(factors.zip(batch::parts_mut(of_q, q)))?;
@@ -75,6 +84,11 @@ impl<T: SolverElement> Routine for Orgqr<T> {
         let (of_a, of_q, size) = (&self.a, &self.q, self.reflectors());
         if of_q.is_empty() {
             return Ok(());
+        }
+        if let Some(job) = self.small() {
+            let (a, b) = ((a.address(), of_a.distance()), (q.address(), of_q.distance()));
+            let at = small_qr::Operands { a, tau: tau.address(), b, info: 0 };
+            return small_qr::launch::<T>(queue, &job, of_a.count, at);
         }
         let (info, element) = (queue.scratch(4)?, size_of::<T>());
         for k in 0..of_a.count {

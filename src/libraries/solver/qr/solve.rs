@@ -7,9 +7,7 @@ use crate::core::op::Verdict;
 #[cfg(feature = "host")]
 use crate::core::room::{collected, filled};
 #[cfg(feature = "cuda")]
-use crate::libraries::solver::native::calls;
-#[cfg(feature = "cuda")]
-use crate::libraries::solver::native::dense;
+use crate::libraries::solver::native::{calls, dense, small_qr};
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
@@ -22,6 +20,14 @@ pub(in crate::libraries::solver) struct Qrs<T> {
 }
 
 type Reads<T> = (T, T, Option<i64>);
+
+impl<T: SolverElement> Qrs<T> {
+    /// What is done where the matrices are small.
+    fn small(&self, pivoted: bool) -> Option<Job> {
+        let small = !pivoted && !self.a.is_empty() && fits::<T>(&[self.a.rows, self.a.cols, self.b.cols]);
+        small.then(|| Job::new(Task::Solve, &self.a).beside(&self.b))
+    }
+}
 
 impl<T: SolverElement> Routine for Qrs<T> {
     type Front = crate::libraries::solver::Solver;
@@ -55,6 +61,11 @@ impl<T: SolverElement> Routine for Qrs<T> {
     fn host(&self, (a, tau, columns): (&[T], &[T], Option<&[i64]>), (b,): (&mut [T],)) -> Result<First> {
         let (of_a, of_b) = (&self.a, &self.b);
         let mut info = filled(of_a.count, 0)?;
+        if let Some(job) = self.small(columns.is_some()) {
+            let (a, tau) = ((of_a, Memory::Read(a)), Memory::Read(tau));
+            small(&job, Operands { a, tau, b: (of_b, b), info: &mut info });
+            return Ok(first(&info));
+        }
         let (tau, columns) = (
             batch::vectors(tau, of_a.size(), of_a.count),
             batch::vectors(columns.unwrap_or_default(), of_a.cols, of_a.count),
@@ -78,6 +89,11 @@ impl<T: SolverElement> Routine for Qrs<T> {
         let info = queue.scratch(4 * of_a.count.max(1))?;
         if of_a.is_empty() {
             calls::no_infos(queue, info, of_a.count)?;
+            return calls::verdict(queue, info, of_a.count);
+        }
+        if let Some(job) = self.small(false) {
+            let (a, b) = ((a.address(), of_a.distance()), (b.address(), of_b.distance()));
+            small_qr::launch::<T>(queue, &job, of_a.count, small_qr::Operands { a, tau: tau.address(), b, info })?;
             return calls::verdict(queue, info, of_a.count);
         }
         let unused = queue.scratch(4)?;
