@@ -155,13 +155,14 @@ pub use crate::core::truth::Bool;
 pub use crate::device::dispatch::Submitted;
 #[cfg(feature = "external")]
 pub use crate::device::external;
+pub use crate::device::memory_report::{LabelShare, MemoryReport};
 pub use crate::device::mirrored::Mirrored;
 pub use crate::device::pipeline::{self, Pipeline};
 pub use crate::device::program::{self, Program, Recorder};
 pub use crate::device::supervisor::RestartPolicy;
 pub use crate::device::tensor::{Tensor, TensorRef};
 pub use crate::device::{Device, DeviceBuilder};
-pub use crate::device::{placement, tensor, timeline, worker};
+pub use crate::device::{managed, placement, tensor, timeline, worker};
 #[cfg(feature = "host")]
 pub use crate::engines::host::{FaultPlan, HostPool};
 pub use crate::engines::loader::Library;

@@ -91,7 +91,7 @@ pub struct MemoryInfo {
     pub pool: Option<PoolInfo>,
 }
 
-/// What a GPU's memory pool holds in the current generation, in bytes, as the driver reports it.
+/// What a GPU's memory pool holds in the current generation: bytes, as the driver reports them, and the number of trims.
 ///
 /// The pool keeps freed memory for later allocations, and is trimmed when memory is short. The driver does not report
 /// how many allocations it served from kept memory; a `reserved_peak` that does not grow means that no new memory was
@@ -108,4 +108,9 @@ pub struct PoolInfo {
     pub used: u64,
     /// The largest value of `used`.
     pub used_peak: u64,
+    /// Unused bytes above which the driver gives memory back to the GPU by itself, at a synchronization. The library sets it
+    /// to `u64::MAX`: the pool keeps what it has until it is trimmed.
+    pub threshold: u64,
+    /// How often the pool was trimmed because memory was short.
+    pub trims: u64,
 }

@@ -16,7 +16,7 @@ use std::alloc::Layout;
 /// The error for `bytes` bytes of host memory that the allocator refused.
 pub(crate) fn out_of_memory(bytes: usize) -> Error {
     let (requested, total) = (bytes as u64, crate::core::machine::total_memory());
-    Error::OutOfMemory { requested, free: 0, total, limit: total, site: crate::core::error::Site::default() }
+    Error::out_of_memory(requested, [0, total, total])
 }
 
 /// An empty vector with space for `n` elements: pushing these allocates nothing.

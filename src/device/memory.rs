@@ -27,6 +27,8 @@ struct Wanted {
     zeroed: bool,
     /// Bytes of the memory before the buffer.
     lead: usize,
+    label: Option<&'static str>,
+    managed: bool,
 }
 
 /// Bytes of `len` elements.
@@ -42,7 +44,7 @@ impl Device {
         match self.kind() {
             // The memory comes zeroed from the system, and counts as written.
             crate::core::device_info::DeviceKind::Host if self.recording().is_none() => {
-                let region = self.region((bytes_of::<T>(len)?, len, shift::lead(size_of::<T>())))?;
+                let region = self.region((bytes_of::<T>(len)?, len, shift::lead(size_of::<T>())), self.label())?;
                 Ok(DeviceBuffer::new(region, 0, len))
             }
             _ => Ok(self.filled(self.unwritten(len)?, T::zeroed())?.into_output()),
@@ -60,15 +62,43 @@ impl Device {
 
     /// The same, `lead` bytes behind the beginning of its memory.
     pub(crate) fn uninit_behind<T: Element>(&self, len: usize, lead: usize) -> Result<DeviceBuffer<T>> {
-        let region = self.region_of(Wanted { bytes: bytes_of::<T>(len)?, len, zeroed: false, lead })?;
+        let region = self.region_of(Wanted {
+            bytes: bytes_of::<T>(len)?,
+            len,
+            zeroed: false,
+            lead,
+            label: self.label(),
+            managed: false,
+        })?;
         let content = if len == 0 { InitState::Valid } else { InitState::Uninit };
         region.init.set(content);
         Ok(DeviceBuffer::new(region, 0, len))
     }
 
     /// `bytes` bytes of memory for `len` elements, which count as written, behind `lead` bytes; on a host device they are zeros.
-    pub(crate) fn region(&self, (bytes, len, lead): (usize, usize, usize)) -> Result<Arc<Region>> {
-        self.region_of(Wanted { bytes, len, zeroed: true, lead })
+    pub(crate) fn region(
+        &self,
+        (bytes, len, lead): (usize, usize, usize),
+        label: Option<&'static str>,
+    ) -> Result<Arc<Region>> {
+        self.region_of(Wanted { bytes, len, zeroed: true, lead, label, managed: false })
+    }
+
+    /// A buffer of `len` zeros in managed memory.
+    pub(super) fn managed_buffer<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
+        let (bytes, label) = (bytes_of::<T>(len)?, self.label());
+        let region = self.region_of(Wanted { bytes, len, zeroed: true, lead: 0, label, managed: true })?;
+        region.allocation.become_managed();
+        let buffer = DeviceBuffer::new(region, 0, len);
+        match self.kind() {
+            crate::core::device_info::DeviceKind::Host => Ok(buffer),
+            _ => Ok(self.fill(buffer, T::zeroed())?.into_output()),
+        }
+    }
+
+    /// The label of what is made through this handle.
+    fn label(&self) -> Option<&'static str> {
+        self.options().label.copied()
     }
 
     fn region_of(&self, wanted: Wanted) -> Result<Arc<Region>> {
@@ -86,9 +116,10 @@ impl Device {
                     }
                     epoch = next;
                 }
-                answer => break answer.map_err(|error| self.refusal(&epoch, error))?,
+                answer => break answer.map_err(|error| self.refusal(&epoch, epoch.meter.name_largest(error)))?,
             }
         };
+        epoch.allocated(&allocation, wanted.label);
         Ok(Region::new(allocation, epoch, InitState::Valid, track, 0..bytes))
     }
 
@@ -153,11 +184,24 @@ impl Device {
                 AccessHistory::default(),
             )),
             #[cfg(feature = "cuda")]
+            Engine::Cuda(engine) if wanted.managed => {
+                engine.allocate_managed(epoch, wanted.bytes, &self.inner.config.engine)
+            }
+            #[cfg(feature = "cuda")]
             Engine::Cuda(engine) => engine.allocate(epoch, (wanted.bytes, wanted.lead), &self.inner.config.engine),
             #[cfg(target_os = "linux")]
+            Engine::Worker(_) if wanted.managed => Err(Error::unsupported(
+                "managed memory on an isolated device: its worker process has the pages, and nothing shares them with this \
+                 process; use `upload` and `download`",
+            )),
+            #[cfg(target_os = "linux")]
             Engine::Worker(engine) => {
-                let (allocation, track) = engine.allocate(epoch, [wanted.bytes, wanted.len, wanted.lead])?;
+                let (allocation, track) =
+                    engine.allocate(epoch, [wanted.bytes, wanted.len, wanted.lead], wanted.label)?;
                 Ok((Arc::new(allocation), track))
+            }
+            Engine::Tape(_) if wanted.managed => {
+                Err(Error::unsupported("managed memory while a program is recorded: make it before"))
             }
             Engine::Tape(tape) => Ok((tape.allocate(wanted.bytes)?, AccessHistory::default())),
         }

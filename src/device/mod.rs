@@ -7,7 +7,7 @@
 //!
 //! `builder.rs` and `isolation.rs`: the settings. `open.rs`: functions that open a device. `inner.rs`: what all handles
 //! share. `engine.rs`: the enum of engines. `libraries.rs`: the versions of its libraries. `memory.rs`: allocation
-//! of buffers.
+//! of buffers; `memory_report.rs`: what memory is used for.
 
 mod builder;
 mod config;
@@ -21,7 +21,9 @@ mod isolation;
 #[cfg(feature = "cuda")]
 mod libraries;
 pub(crate) mod library;
+pub mod managed;
 mod memory;
+pub(crate) mod memory_report;
 pub(crate) mod mirrored;
 mod open;
 pub mod pipeline;
@@ -156,7 +158,8 @@ impl Device {
         Device { options: Options { wait: Some(how), ..self.options }, ..self.clone() }
     }
 
-    /// A handle whose operations carry `label` in traces, NVTX ranges, and the last operations that an error lists.
+    /// A handle whose operations carry `label` in traces, NVTX ranges, and the last operations that an error lists; and
+    /// whose buffers carry it in [`memory_report`](Self::memory_report), [`Error::OutOfMemory`] and timelines.
     #[must_use = "this returns a new handle and leaves the original one unchanged"]
     pub fn labelled(&self, label: &'static str) -> Self {
         Device { options: Options { label: Some(crate::core::intern::name(label)), ..self.options }, ..self.clone() }

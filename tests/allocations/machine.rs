@@ -75,7 +75,7 @@ fn the_memory_of_the_checks_counts_against_the_limit_of_the_device() {
             let module = device.nvrtc().load(&Image::ptx(kernel(RAISE)).unwrap()).unwrap();
             // SAFETY: on a host device every access is checked.
             let raise = unsafe { module.kernel("k").unwrap().typed::<(Write<u32>,)>() }.unwrap();
-            let x = device.zeros::<u32>(n).unwrap();
+            let x = device.labelled("cells").zeros::<u32>(n).unwrap();
             let used = device.memory().unwrap().used;
             let config = LaunchConfig::new(n as u32 / 1024, 1024);
             let result = raise.launch(config, (x,)).unwrap().await_result().map_err(|failure| failure.error);
@@ -86,6 +86,10 @@ fn the_memory_of_the_checks_counts_against_the_limit_of_the_device() {
         // 2 MiB of data, and 24 of cells.
         let error = launch(KernelChecks::all(), 16 << 20).unwrap_err();
         assert!(matches!(error, Error::OutOfMemory { limit, requested, .. } if limit == 16 << 20 && requested > 0));
+        // The worker knows the labels of what it holds.
+        let Error::OutOfMemory { largest, .. } = &error else { unreachable!() };
+        let named: Vec<_> = largest.iter().map(|one| (one.bytes, one.label.as_deref())).collect();
+        assert_eq!(named, [(4 * n as u64, Some("cells"))], "isolated: {isolated}");
         let text = error.to_string();
         assert!(text.contains("races") && text.contains("KernelChecks::bounds") && text.contains("launch"), "{text}");
         assert_eq!(launch(KernelChecks::bounds(), 16 << 20).unwrap(), 1);

@@ -25,6 +25,7 @@ mod hooks;
 mod inside;
 mod layouts;
 mod lifecycle;
+mod managed;
 mod moves;
 mod ndarray;
 mod onnx;

@@ -132,3 +132,41 @@ fn devices_have_processes_and_a_trace_beside_the_recorder_is_told_as_well() {
     let (_, executions) = read.slices("copy");
     assert_ne!(executions[0]["pid"], executions[1]["pid"]);
 }
+
+/// Bytes of each label, as the newest event tells them.
+fn labels(read: &Read) -> Vec<(String, u64)> {
+    let newest = read.kind("C").filter(|level| level["name"] == "bytes by label").last();
+    let parts = newest.map(|level| level["args"].as_object().unwrap().clone()).unwrap_or_default();
+    parts.into_iter().map(|(label, bytes)| (label, bytes.as_u64().unwrap())).collect()
+}
+
+#[test]
+fn allocations_are_in_the_timeline_by_their_labels() {
+    for builder in builders() {
+        let recorder = Timeline::new();
+        let device = builder.timeline(&recorder).restart_policy(RestartPolicy::unlimited()).open().unwrap();
+        copies(&device, 2);
+        assert_eq!(labels(&Read::of(&recorder)), [], "nothing has a label");
+        let part = |label: &'static str, len| device.labelled(label).uninit::<u8>(len).unwrap();
+        let x = [part("x \"quoted\"", 100), part("y", 30), part("y", 20)];
+        // They are there although no operation follows.
+        let wanted = [("x \"quoted\"".to_owned(), 100), ("y".to_owned(), 50)];
+        assert_eq!(labels(&Read::of(&recorder)), wanted);
+        drop(x);
+        // What is gone is told at the next completions, as zero, since a viewer keeps the last value of each.
+        let none = |read: &Read| labels(read).iter().all(|(_, bytes)| *bytes == 0);
+        assert!(eventually(LONG.as_secs(), || {
+            copies(&device, 1);
+            none(&Read::of(&recorder))
+        }));
+        let z = part("z", 7);
+        assert_eq!(labels(&Read::of(&recorder)), [("z".to_owned(), 7)]);
+        device.rebuild(LONG).unwrap();
+        drop(z);
+        assert!(eventually(LONG.as_secs(), || {
+            copies(&device, 1);
+            none(&Read::of(&recorder))
+        }));
+        Read::of(&recorder).check();
+    }
+}

@@ -85,13 +85,16 @@ fn a_forked_child_is_told_that_its_parents_device_is_lost_and_opens_its_own() {
         for builder in builders() {
             let device = builder.open().unwrap();
             let x = up(&device, [1.0f64, 2.0]);
+            let mut labelled = Some(device.labelled("of the parent").zeros::<u8>(10).unwrap());
             device.synchronize(Duration::from_secs(60)).unwrap();
             let status = forked(|| {
+                drop(labelled.take());
                 let rejected = device.fill(x, 1.0).unwrap_err();
                 lost(&rejected.error)
                     && rejected.back.is_some()
                     && lost(&device.upload([1u8]).unwrap_err())
                     && lost(&device.zeros::<u8>(1).unwrap_err())
+                    && device.memory_report().labels.iter().all(|share| share.label.is_none())
             });
             assert_eq!(status, 0, "{device:?}: the child did not get DeviceLost everywhere");
             // The parent's device is as it was.

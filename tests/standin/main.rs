@@ -33,6 +33,7 @@ mod gpus;
 mod isolated;
 mod late;
 mod launch;
+mod managed;
 mod neighbours;
 #[allow(dead_code, reason = "the checks of arguments need no kernels")]
 mod networks;

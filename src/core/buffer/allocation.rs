@@ -3,10 +3,11 @@
 use super::capture::Captures;
 use super::home::Home;
 use super::host_memory::HostMemory;
-use crate::core::error::{Error, Result, Site};
+use super::ledger::Ledger;
+use crate::core::error::{Error, Result};
 use crate::core::harsh::Harsh;
 use crate::core::order::AccessHistory;
-use crate::core::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::core::sync::{Arc, AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
 
 /// Counts bytes against a device's limit.
 #[derive(Debug)]
@@ -19,6 +20,7 @@ pub(crate) struct Meter {
     /// The size of the memory in bytes.
     total: u64,
     count: AtomicU64,
+    ledger: Ledger,
 }
 
 impl Meter {
@@ -31,6 +33,7 @@ impl Meter {
             limit: AtomicU64::new(limit),
             total,
             count: AtomicU64::new(0),
+            ledger: Ledger::new(),
         }
     }
 
@@ -90,7 +93,23 @@ impl Meter {
     pub(crate) fn refusal(&self, bytes: u64) -> Error {
         let (total, limit) = (self.total, self.limit());
         let free = limit.min(total).saturating_sub(self.used());
-        Error::OutOfMemory { requested: bytes, free, total, limit, site: Site::none() }
+        Error::out_of_memory(bytes, [free, total, limit])
+    }
+
+    /// Adds the largest living allocations to an out-of-memory error that names none.
+    #[cold]
+    pub(crate) fn name_largest(&self, mut error: Error) -> Error {
+        if let Error::OutOfMemory { largest, .. } = &mut error
+            && largest.is_empty()
+        {
+            *largest = self.ledger.named();
+        }
+        error
+    }
+
+    /// The living allocations that a report names.
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     /// Returns `bytes` that [`take`](Self::take) charged.
@@ -137,13 +156,24 @@ pub(crate) struct Allocation {
     /// What the dropped regions had in flight. Used only if `parted`.
     uses: Mutex<AccessHistory>,
     pub(super) captures: Captures,
+    /// Its number in the meter's ledger; 0 if it is not listed there.
+    listed: AtomicU32,
+    /// Whether it is managed memory: [`MANAGED`], [`READ_MOSTLY`], or 0.
+    managed: AtomicU8,
 }
+
+/// The host can read and write it where it lies.
+const MANAGED: u8 = 1;
+/// The driver was told that it is read mostly, besides.
+#[cfg(feature = "cuda")]
+const READ_MOSTLY: u8 = 2;
 
 impl Allocation {
     /// The meter must already have been charged with `bytes`; the allocation returns them when it is dropped.
     pub(crate) fn new(address: u64, bytes: u64, home: Home, meter: Arc<Meter>) -> Self {
         let (regions, parted, uses) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::default());
-        Allocation { address, bytes, lead: 0, home, meter, regions, parted, uses, captures: Captures::default() }
+        let (captures, listed, managed) = (Captures::default(), AtomicU32::new(0), AtomicU8::new(0));
+        Allocation { address, bytes, lead: 0, home, meter, regions, parted, uses, captures, listed, managed }
     }
 
     /// The same, of memory that begins `lead` bytes before the address.
@@ -174,6 +204,43 @@ impl Allocation {
                 Err(meter.refusal(bytes as u64))
             }
         }
+    }
+
+    /// Lists it in the meter's ledger, if it has a label or is large. Memory that is used again takes its new label, or none.
+    pub(crate) fn name(&self, label: Option<&'static str>) {
+        // Only its maker calls this, before anybody else knows it.
+        let before = self.listed.load(Ordering::Relaxed);
+        let now = self.meter.ledger.enter(before, self.bytes, label);
+        if now != before {
+            self.listed.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// Marks it as managed memory, before anybody else knows it.
+    pub(crate) fn become_managed(&self) {
+        self.managed.store(MANAGED, Ordering::Relaxed);
+    }
+
+    /// Whether it is managed memory.
+    pub(crate) fn is_managed(&self) -> bool {
+        self.managed.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether the driver was told that it is read mostly.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn is_read_mostly(&self) -> bool {
+        self.managed.load(Ordering::Relaxed) == READ_MOSTLY
+    }
+
+    /// Managed memory: the driver was told that it is, or is not, read mostly.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn set_read_mostly(&self, is: bool) {
+        self.managed.store(if is { READ_MOSTLY } else { MANAGED }, Ordering::Relaxed);
+    }
+
+    /// Whether a program may still read some of it.
+    pub(crate) fn is_captured(&self) -> bool {
+        self.captures.has_live()
     }
 
     /// An allocation of no bytes that belongs to no device.
@@ -247,6 +314,7 @@ impl Drop for Allocation {
         {
             owner.free(*lane, self.address);
         }
+        self.meter.ledger.leave(*self.listed.get_mut());
         self.meter.give(self.bytes);
     }
 }

@@ -81,7 +81,6 @@ struct Written {
     undefined: bool,
 }
 
-#[cfg(feature = "external")]
 impl Captures {
     /// Whether a program may still read some of the memory.
     pub(super) fn has_live(&self) -> bool {

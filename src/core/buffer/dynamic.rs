@@ -135,7 +135,7 @@ impl AnyBuffer {
     /// Whether a program that captured some of the memory may still read it.
     #[cfg(feature = "external")]
     pub(crate) fn is_captured(&self) -> bool {
-        self.region.allocation.captures.has_live()
+        self.region.allocation.is_captured()
     }
 
     /// All elements of a new region.

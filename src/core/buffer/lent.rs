@@ -1,8 +1,11 @@
 //! Memory of others that buffers are made of.
 
+#[cfg(feature = "external")]
 use super::{Allocation, Home, Meter};
 use crate::core::op::Contained;
-use crate::core::sync::{Arc, Mutex};
+#[cfg(feature = "external")]
+use crate::core::sync::Arc;
+use crate::core::sync::Mutex;
 use std::any::Any;
 
 /// What owns memory of others, and frees it when it is dropped: once, on whatever thread, with no lock of ours held.
@@ -20,6 +23,7 @@ impl std::fmt::Debug for Owner {
     }
 }
 
+#[cfg(feature = "external")]
 impl Allocation {
     /// Memory of others, which counts against no limit of ours.
     pub(crate) fn lent(address: u64, bytes: u64, home: Home) -> Self {

@@ -55,6 +55,24 @@ impl<'a, T: Element> In<'a, T> {
         Ok(In { offset, len, ..*self })
     }
 
+    /// The elements, in memory of this process.
+    ///
+    /// # Safety
+    /// The memory is the host's to read; the borrow keeps it alive, and nothing writes it meanwhile.
+    pub(crate) unsafe fn host_slice(&self) -> &'a [T] {
+        // SAFETY: the caller's promise.
+        unsafe { Span::new(self.region, self.offset, self.len).slice() }
+    }
+
+    /// The elements, in memory of this process, for writing.
+    ///
+    /// # Safety
+    /// As [`host_slice`](Self::host_slice), and nothing else reads or writes it meanwhile.
+    pub(crate) unsafe fn host_slice_mut(&self) -> &'a mut [T] {
+        // SAFETY: the caller's promise.
+        unsafe { Span::new(self.region, self.offset, self.len).slice_mut() }
+    }
+
     /// The number of elements.
     pub fn len(&self) -> usize {
         self.len

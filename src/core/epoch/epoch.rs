@@ -2,14 +2,14 @@
 
 use super::life::{Life, Stand};
 use super::{AnyEngine, Owner};
-use crate::core::buffer::Meter;
+use crate::core::buffer::{Allocation, Meter};
 use crate::core::clock::Timing;
 use crate::core::error::{Error, Result, Site, Stale, Text};
 use crate::core::order::Parker;
 use crate::core::order::flow::Flow;
 use crate::core::process;
 use crate::core::sync::{Arc, AtomicU64, Mutex, Ordering};
-use crate::core::trace::Counters;
+use crate::core::trace::{AllocationInfo, Counters};
 use std::sync::Weak;
 
 /// Why an epoch ended.
@@ -236,6 +236,14 @@ impl Epoch {
             *place = (op, label);
         }
         recent.next = recent.next.wrapping_add(1);
+    }
+
+    /// Memory was allocated through a handle with this label.
+    pub(crate) fn allocated(&self, allocation: &Allocation, label: Option<&'static str>) {
+        allocation.name(label);
+        if let Some(trace) = self.counters.trace() {
+            trace.allocated(&AllocationInfo { bytes: allocation.bytes, label });
+        }
     }
 
     /// The last operations, oldest first.

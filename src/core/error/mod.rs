@@ -8,6 +8,7 @@
 mod diagnostic;
 mod finding;
 mod in_file;
+mod living;
 mod rejected;
 mod show;
 mod site;
@@ -17,8 +18,9 @@ pub use diagnostic::Diagnostic;
 #[cfg(feature = "cuda")]
 pub(crate) use diagnostic::PTX_INPUT;
 pub use finding::{Finding, FindingKind};
+pub use living::LivingBuffer;
 pub use rejected::Rejected;
-use show::{Argument, First, Named, missing, within};
+use show::{Argument, First, Largest, Named, missing, within};
 pub use site::Site;
 pub use stale::Stale;
 
@@ -55,7 +57,7 @@ pub enum Error {
         site: Site,
     },
     /// Not enough memory, after everything that could be freed was freed.
-    #[error("out of memory: {requested} bytes requested, {free} free of {}{site}", within(*total, *limit))]
+    #[error("out of memory: {requested} bytes requested, {free} free of {}{}{site}", within(*total, *limit), Largest(largest))]
     OutOfMemory {
         /// Bytes asked for.
         requested: u64,
@@ -65,6 +67,9 @@ pub enum Error {
         total: u64,
         /// The device's memory limit in bytes.
         limit: u64,
+        /// The largest living pieces of the device's memory at that time, at most 8, the largest first: buffers with a
+        /// label, and those of at least 1 MiB. Empty if the memory was not the device's own, such as that for staging.
+        largest: Box<[LivingBuffer]>,
         /// Where it happened.
         site: Site,
     },
@@ -286,6 +291,11 @@ impl Error {
     /// Makes an [`Error::LibraryError`]: a failure of a library or of an operation's own code.
     pub fn library(message: impl Into<String>) -> Self {
         Error::LibraryError { message: message.into(), site: Site::none() }
+    }
+
+    /// Makes an [`Error::OutOfMemory`] that names nothing yet: the bytes asked for; the bytes free, in total, and allowed.
+    pub(crate) fn out_of_memory(requested: u64, [free, total, limit]: [u64; 3]) -> Self {
+        Error::OutOfMemory { requested, free, total, limit, largest: Box::default(), site: Site::none() }
     }
 
     /// Makes an [`Error::Untrusted`].

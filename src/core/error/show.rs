@@ -1,6 +1,6 @@
 //! Parts of the messages of errors.
 
-use super::{Error, Text};
+use super::{Error, LivingBuffer, Text};
 
 /// What a missing library shows: one line, and in the alternate form every attempt below it.
 pub(super) fn missing(
@@ -50,4 +50,15 @@ impl std::fmt::Display for Named<'_> {
 /// Names the amount that the free bytes of an [`Error::OutOfMemory`] are a part of: the limit or the total.
 pub(super) fn within(total: u64, limit: u64) -> String {
     if limit < total || total == 0 { format!("the device's limit of {limit}") } else { format!("{total}") }
+}
+
+/// Lists the largest living buffers, if any are known.
+pub(super) struct Largest<'a>(pub(super) &'a [LivingBuffer]);
+
+impl std::fmt::Display for Largest<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Some((first, others)) = self.0.split_first() else { return Ok(()) };
+        write!(f, "; the largest living: {first}")?;
+        others.iter().try_for_each(|one| write!(f, ", {one}"))
+    }
 }

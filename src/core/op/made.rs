@@ -20,6 +20,8 @@ pub enum Next {
 /// Makes buffers between the phases of an op, or in its host half.
 pub struct Make<'m> {
     epoch: &'m Arc<Epoch>,
+    /// The label of the call.
+    label: Option<&'static str>,
     made: &'m mut Made,
 }
 
@@ -38,8 +40,8 @@ struct Piece {
 }
 
 impl<'m> Make<'m> {
-    pub(crate) fn new(epoch: &'m Arc<Epoch>, made: &'m mut Made) -> Self {
-        Make { epoch, made }
+    pub(crate) fn new(epoch: &'m Arc<Epoch>, label: Option<&'static str>, made: &'m mut Made) -> Self {
+        Make { epoch, label, made }
     }
 
     /// Makes a buffer of `len` elements that becomes part of the op's result. On a GPU, the next phase finds it by
@@ -88,6 +90,7 @@ impl<'m> Make<'m> {
             .ok_or_else(|| Error::invalid("len", format!("the byte size of {len} {} elements overflows", T::DTYPE)))?;
         self.epoch.go_on()?;
         let (allocation, track) = self.epoch.engine.make(self.epoch, bytes, lead)?;
+        allocation.name(self.label);
         let region = Region::new(allocation, self.epoch.clone(), InitState::Valid, track, 0..bytes);
         Ok(Piece { region, len, dtype: T::DTYPE })
     }

@@ -298,7 +298,7 @@ impl<T: Element> Landed<T> {
 
 #[cold]
 pub(crate) fn no_memory(bytes: usize) -> Error {
-    Error::OutOfMemory { requested: bytes as u64, free: 0, total: 0, limit: 0, site: crate::core::error::Site::none() }
+    Error::out_of_memory(bytes as u64, [0; 3])
 }
 
 /// A copy of `data`.

@@ -35,6 +35,16 @@ pub struct OpInfo {
     pub ran: Option<DeviceTime>,
 }
 
+/// A new buffer, as trace hooks receive it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AllocationInfo {
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// The label given by [`Device::labelled`](crate::Device::labelled).
+    pub label: Option<&'static str>,
+}
+
 /// When a device executed an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

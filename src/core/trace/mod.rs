@@ -18,7 +18,7 @@ pub(crate) use counters::Counters;
 pub use counters::Stats;
 pub(crate) use flight::{FlightPlan, FlightRecorder};
 pub(crate) use hook::{Hook, is_inside, refusal, refuse_inside_hook};
-pub use info::{DeviceTime, OpInfo};
+pub use info::{AllocationInfo, DeviceTime, OpInfo};
 pub(crate) use info::{OpMetadata, next_number};
 pub use loss::{Loss, Recovery};
 pub(crate) use sink::{Event, Sink};
@@ -70,6 +70,9 @@ pub trait Trace: Send + Sync {
     fn before_complete(&self, op: &OpInfo) {}
     /// An operation is complete. `latency` is the time from submission until its completion was seen.
     fn after_complete(&self, op: &OpInfo, latency: Duration) {}
+    /// A buffer was allocated; called on the thread that asked for it, which may wait in this hook. Not called for buffers
+    /// that an operation makes while it runs.
+    fn allocated(&self, buffer: &AllocationInfo) {}
     /// Whether [`OpInfo::ran`] is needed at the end of an operation; it costs two events on the device for each
     /// operation. Called once, when the device is opened.
     fn wants_device_times(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Where events go: the user's hooks, and `tracing` if that feature is on.
 
 use super::hook::{Hook, Inside};
-use super::{FlightRecorder, Loss, OpInfo, Recovery, Trace};
+use super::{AllocationInfo, FlightRecorder, Loss, OpInfo, Recovery, Trace};
 use crate::core::buffer::View;
 use crate::core::sync::Arc;
 use smallvec::SmallVec;
@@ -106,6 +106,11 @@ impl Sink {
     /// The same for a recovery.
     pub(crate) fn recovered(&self, recovery: &Recovery<'_>) {
         self.tell(|user| user.recovered(recovery));
+    }
+
+    /// A buffer was allocated.
+    pub(crate) fn allocated(&self, buffer: &AllocationInfo) {
+        self.tell(|user| user.allocated(buffer));
     }
 
     fn tell(&self, what: impl Fn(&dyn Trace)) {

@@ -106,6 +106,10 @@ impl<T: Element> Tensor<T> {
         &self.buffer
     }
 
+    pub(crate) fn buffer_mut(&mut self) -> &mut DeviceBuffer<T> {
+        &mut self.buffer
+    }
+
     /// The buffer alone, with its elements where they lie.
     pub fn into_buffer(self) -> DeviceBuffer<T> {
         self.buffer

@@ -19,6 +19,8 @@ pub(super) enum Event {
     Incident { process: u32, name: &'static str, at: u64, text: Cow<'static, str> },
     /// A value that holds from this time on.
     Level { process: u32, name: &'static str, at: u64, value: u64 },
+    /// Parts of a whole, by their names, that hold from this time on.
+    Shares { process: u32, name: &'static str, at: u64, parts: Vec<(&'static str, u64)> },
 }
 
 /// The thread, in each process, for everything that is not an operation.

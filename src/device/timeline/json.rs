@@ -82,6 +82,17 @@ pub(super) fn event(out: &mut String, event: &Event) {
             time(out, "ts", *at);
             let _ = write!(out, ",\"args\":{{\"value\":{value}}}");
         }
+        Event::Shares { process, name, at, parts } => {
+            begin(out, "C", (*process, super::event::STATE), name);
+            time(out, "ts", *at);
+            out.push_str(",\"args\":{");
+            for (index, (part, value)) in parts.iter().enumerate() {
+                out.push_str(if index == 0 { "" } else { "," });
+                quoted(out, part);
+                let _ = write!(out, ":{value}");
+            }
+            out.push('}');
+        }
     }
     out.push('}');
 }

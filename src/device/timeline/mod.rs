@@ -6,8 +6,9 @@
 //! - The program, with a thread for each thread that submitted. It shows every call, from its beginning to its return;
 //!   in it, the part that held the lease of a slot; and when the completion was observed.
 //! - Each device, or the worker process that it lives in, with a thread for each slot, or lanes if the device has no
-//!   slots. It shows when the device executed each operation; losses and rebuilds; bytes in use, dispatches in flight,
-//!   and plan misses.
+//!   slots. It shows when the device executed each operation; losses and rebuilds; bytes in use, and those of each
+//!   label ([`Device::labelled`](crate::Device::labelled)), dispatches in flight, and plan misses. Bytes are read at each
+//!   labelled allocation and at each completion.
 //!
 //! An arrow leads from each call to its execution. A device without a recorder has no overhead.
 //!

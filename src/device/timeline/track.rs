@@ -5,9 +5,10 @@ use super::event::{Event, STATE};
 use super::lanes::{self, Lanes};
 use super::shared::Shared;
 use crate::core::sync::{Arc, Mutex};
-use crate::core::trace::{Loss, OpInfo, Recovery, Trace};
+use crate::core::trace::{AllocationInfo, Loss, OpInfo, Recovery, Trace};
 use crate::device::Inner;
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 use std::sync::{OnceLock, Weak};
 use std::time::Duration;
 
@@ -26,6 +27,9 @@ struct State {
     /// Below zero for a moment if the completion of a call is reported before its enqueue.
     in_flight: i64,
     bytes: u64,
+    /// What was last said of each label; and the generation and the version of the ledger that this was read from.
+    labels: BTreeMap<&'static str, u64>,
+    version: (u64, u64),
     /// Plans that had to be made so far; and in `asked`, when they were last counted.
     misses: u64,
     asked: u64,
@@ -68,6 +72,23 @@ impl Track {
         events.push(Event::Level { process: self.process, name, at, value });
     }
 
+    /// The bytes of each label, if they changed.
+    fn labels(&self, events: &mut Events, device: &Inner, at: u64) {
+        let epoch = device.epoch();
+        let (ledger, mut state) = (epoch.meter.ledger(), self.state.lock());
+        let version = (epoch.generation, ledger.version());
+        if std::mem::replace(&mut state.version, version) == version {
+            return;
+        }
+        let now = ledger.by_label();
+        // Once more for those that hold nothing any more: a viewer keeps the last value of each.
+        let gone: Vec<_> =
+            state.labels.keys().filter(|label| !now.contains_key(*label)).map(|gone| (*gone, 0)).collect();
+        state.labels = now.into_iter().map(|(label, (bytes, _))| (label, bytes)).collect();
+        let parts = state.labels.iter().map(|(label, bytes)| (*label, *bytes)).chain(gone).collect();
+        events.push(Event::Shares { process: self.process, name: "bytes by label", at, parts });
+    }
+
     /// The values that only the device knows, if they changed.
     fn levels(&self, events: &mut Events, at: u64) {
         let Some(device) = self.device.get().and_then(Weak::upgrade) else { return };
@@ -84,6 +105,7 @@ impl Track {
         if changed {
             self.level(events, "bytes in use", at, bytes);
         }
+        self.labels(events, &device, at);
         if asks {
             let misses = device.stats().plan_misses;
             let before = std::mem::replace(&mut self.state.lock().misses, misses);
@@ -119,6 +141,13 @@ impl Track {
 impl Trace for Track {
     fn wants_device_times(&self) -> bool {
         true
+    }
+
+    fn allocated(&self, _: &AllocationInfo) {
+        let Some(device) = self.device.get().and_then(Weak::upgrade) else { return };
+        let mut events = Events::new();
+        self.labels(&mut events, &device, self.shared.now());
+        self.shared.add(events);
     }
 
     fn before_enqueue(&self, op: &OpInfo) {

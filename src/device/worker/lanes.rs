@@ -14,6 +14,7 @@ use super::server::{Server, Task};
 use crate::core::arena::Lent;
 use crate::core::clock::{self, Clock, Timing};
 use crate::core::error::{Error, Result};
+use crate::core::intern;
 use crate::core::op::raw::RemoteResult;
 use crate::core::op::wire;
 #[cfg(feature = "cuda")]
@@ -140,14 +141,16 @@ impl Server {
         let (place, body, memory) = (order.place, order.body, &self.memory);
         match order.kind {
             order::ALLOC => {
-                let Alloc { id, len, size, lead, freeing } = postcard::from_bytes(body).map_err(wire::garbled)?;
+                let Alloc { id, len, size, lead, label, freeing } =
+                    postcard::from_bytes(body).map_err(wire::garbled)?;
                 let len = usize::try_from(len).unwrap_or(usize::MAX);
                 let bytes = len.checked_mul(size as usize);
+                let label = label.map(|label| *intern::name(&label));
                 let region = bytes.ok_or_else(|| Error::invalid("len", "the size in bytes overflows"));
                 memory.add(
                     id,
                     bytes.unwrap_or_default(),
-                    region.and_then(|bytes| self.allocate((bytes, len, lead as usize), &freeing)),
+                    region.and_then(|bytes| self.allocate((bytes, len, lead as usize), label, &freeing)),
                 );
             }
             order::FREE => {
@@ -190,8 +193,8 @@ impl Server {
                             pool.reserved_peak,
                             pool.used,
                             pool.used_peak,
-                            0,
-                            0,
+                            pool.threshold,
+                            pool.trims,
                             0,
                         ]);
                     }
@@ -205,12 +208,17 @@ impl Server {
 
     /// Just after a worker was lost, some memory of a GPU may not be free yet: it is freed when that worker is reaped.
     /// And frees that the client sent before this order may not be carried out yet in other lanes.
-    fn allocate(&self, wanted: (usize, usize, usize), freeing: &[u64]) -> Result<Arc<crate::core::buffer::Region>> {
+    fn allocate(
+        &self,
+        wanted: (usize, usize, usize),
+        label: Option<&'static str>,
+        freeing: &[u64],
+    ) -> Result<Arc<crate::core::buffer::Region>> {
         let began = self.began.get_or_init(|| Clock::SYSTEM.start());
         let serving = &Timing::standard().serving;
         let mut freeing = freeing.iter().map(|word| follows::unpack(*word));
         loop {
-            match self.device.region(wanted) {
+            match self.device.region(wanted, label) {
                 Err(Error::OutOfMemory { .. }) if freeing.len() > 0 => {
                     freeing.by_ref().take(1).for_each(|(lane, number)| self.follow(lane, number));
                 }

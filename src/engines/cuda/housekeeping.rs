@@ -122,6 +122,7 @@ impl Nudge {
                 continue;
             }
             process::unless_exiting(|| handed_on::free_excess(core));
+            process::unless_exiting(|| core.free_dropped_managed());
             pause = sweeps.first;
             self.awake.swap(false, Ordering::SeqCst);
             // A thread may have queued something after the sweep while the flag still said that we are awake.
@@ -146,7 +147,7 @@ impl Core {
     fn has_queued(&self) -> bool {
         let busy = |s: &super::streams::Slot| !s.shared.frees.is_surely_empty() || s.stream.sequence.in_flight() > 0;
         let leaving = self.code.has_leaving() && !self.streams.have_ended();
-        self.memory.parked() > 0 || leaving || self.streams.all().any(busy)
+        self.memory.parked() > 0 || leaving || self.memory.managed().has_dropped() || self.streams.all().any(busy)
     }
 
     /// Destroys the epoch's native objects. Waits for what is in flight. Objects that cannot be proven idle are counted
@@ -163,6 +164,11 @@ impl Core {
                 return self.give_up(life.stand());
             }
             match self.context.bind() {
+                // The program reads or writes pages that would be freed.
+                Ok(_) if self.memory.managed().has_slices() => {
+                    clock::pause(self.timing.sweeps.longest);
+                    continue;
+                }
                 // First wait for dispatches that are not enqueued yet: they will be on the streams.
                 Ok(bound) if self.late.in_flight() == 0 && self.is_quiet() => break bound,
                 Err(code) if fault::is_context_gone(code) => {
@@ -273,6 +279,8 @@ impl Core {
         }
         self.left.store(true, Ordering::Release);
         handed_on::forget(self.context.device);
+        // It went with its context.
+        drop(self.memory.managed().take_all());
         self.code.modules().close();
         let mut addresses = Vec::new();
         self.code.plans().clear();
@@ -365,6 +373,8 @@ impl Core {
         out.iter().for_each(|cargo| cargo.retire());
         drop(out);
         self.code.plans().clear();
+        // SAFETY: everything is idle; the epoch ended after the last slice; the context is current.
+        unsafe { self.memory.managed().destroy(api, &mut gone) };
         // SAFETY: every allocation of the pool was freed above.
         gone(unsafe { self.memory.destroy_pool(api) });
     }

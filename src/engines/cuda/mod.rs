@@ -52,6 +52,7 @@ pub(crate) use links::Links;
 pub(crate) use memory::Peer;
 pub(crate) use memory::SLOT;
 pub(crate) use memory::Series;
+pub(crate) use memory::SliceHold;
 pub(crate) use memory::{Reserved, Staging};
 #[cfg(target_os = "linux")]
 pub(crate) use open::uuid_of;
@@ -200,6 +201,7 @@ impl CudaEngine {
         self.core.late.in_flight() == 0
             && self.core.streams.all().all(is_drained)
             && self.core.streams.waits().inside() == 0
+            && !self.core.memory.managed().has_slices()
     }
 
     /// All work that has been submitted by now.

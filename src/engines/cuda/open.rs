@@ -172,7 +172,7 @@ fn make(context: Arc<Context>, config: &EngineConfig, life: Arc<Life>, counters:
                 let _ = unsafe { api.stream_destroy(slot.lease.lock().stream.0) };
             }
             // SAFETY: made above, empty.
-            let _ = unsafe { api.mem_pool_destroy(pool.0.0) };
+            let _ = unsafe { api.mem_pool_destroy(pool.raw.0) };
             return Err(fault::error(code, "cuStreamCreate"));
         }
         slots.push(Slot::new(

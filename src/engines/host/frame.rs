@@ -117,7 +117,7 @@ impl Frame {
         let began = self.traced.as_ref().filter(|_| self.timed).map(|traced| traced.submitted.elapsed());
         let start = self.timed.then(|| self.epoch.timing.clock.start());
         let mut made = Made::default();
-        let half = || half(&mut Make::new(&self.epoch, &mut made));
+        let half = || half(&mut Make::new(&self.epoch, self.label, &mut made));
         let result = catch_unwind(AssertUnwindSafe(half)).unwrap_or_else(|panic| Err(Error::panicked(&*panic)));
         let made = (!made.is_empty()).then(|| Box::new(made));
         let time = start.map(|start| start.elapsed());
@@ -181,7 +181,7 @@ impl Frame {
     pub(super) fn conclude(&self, op: &dyn OpMetadata, result: Result<()>) {
         let result = result.map_err(|e| {
             let (op, library) = op.names();
-            e.in_op(op, library).locate(|s| {
+            self.epoch.meter.name_largest(e).in_op(op, library).locate(|s| {
                 s.set_device(self.epoch.label.to_string(), self.epoch.generation);
             })
         });

@@ -4,7 +4,7 @@
 //! is queried first, because a sticky code of the driver takes precedence over the library's own code.
 
 use super::Code;
-use crate::core::error::{Error, Site, Text};
+use crate::core::error::{Error, Text};
 
 /// One status code: its number, its name in the header, and what it means for the caller.
 pub(crate) type Status = (i32, &'static str, Class);
@@ -58,7 +58,7 @@ pub(crate) fn name(table: &'static [Status], code: Code) -> &'static str {
 pub(crate) fn error(table: &'static [Status], call: &str, code: Code) -> Error {
     let (name, class) = find(table, code).map_or(("an unknown status", Class::Internal), |row| (row.1, row.2));
     let error = match class {
-        Class::OutOfMemory => Error::OutOfMemory { requested: 0, free: 0, total: 0, limit: 0, site: Site::none() },
+        Class::OutOfMemory => Error::out_of_memory(0, [0; 3]),
         Class::Unsupported => Error::unsupported(format!("{call} returned {name}")),
         class => Error::library(format!("{call} failed: {name} ({})", class.words())),
     };

@@ -53,7 +53,7 @@ mod units;
 mod variables;
 mod warp;
 
-use crate::core::error::{Error, Finding, Site};
+use crate::core::error::{Error, Finding};
 pub use launch::{Checks, Shape};
 pub use memory::Area;
 pub use module::PtxModule;
@@ -125,9 +125,10 @@ impl Fault {
     /// The error of a device, if it is a lack of memory.
     pub(crate) fn lack(&self) -> Option<Error> {
         let Fault::OutOfMemory { requested, free, total, limit, purpose } = *self else { return None };
-        let mut site = Site::none();
-        site.set_purpose(purpose);
-        Some(Error::OutOfMemory { requested, free, total, limit, site })
+        let error = Error::out_of_memory(requested, [free, total, limit]);
+        Some(error.locate(|site| {
+            site.set_purpose(purpose);
+        }))
     }
 
     fn missing(name: &str) -> Fault {

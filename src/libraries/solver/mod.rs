@@ -62,11 +62,8 @@
 // | `ldl` | factors of symmetric matrices that need not be definite |
 // | `svd`, `eigh`, `generalized`, `eig` | singular values and eigenvalues |
 // | `method` | the choice of methods for spectra |
-<<<<<<< HEAD
 // | `exponential`, `triangular` | the exponential of a matrix, solutions with triangles |
-=======
 // | `small` | what is done with small matrices by loops and a kernel of our own |
->>>>>>> 648a784e0c3bb3c67720047e3fe88f14ca14c8b6
 // | `short` | the calls that programs make most, on the device |
 // | `solve`, `refine` | one call that factors and solves, in the precision of its numbers or in half of it, refined |
 // | `determinant`, `numbers`, `pinv`, `lstsq` | determinants from factors; rank, condition, norms; pseudo-inverses; least squares of any rank |

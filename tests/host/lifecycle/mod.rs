@@ -6,6 +6,7 @@ mod bounds;
 mod callers;
 mod memory;
 mod panics;
+mod report;
 mod several;
 mod synchronize;
 mod waiting;

@@ -200,11 +200,12 @@ const char *address_text(uint64_t address) {
     char *text = texts[turn++ % 8];
     bool on_device = is_device_address(address);
     const struct allocation *allocation = on_device ? allocation_at(address) : pinned_at(address);
+    const char *kind = on_device ? "mem" : allocation != NULL && allocation->managed ? "managed" : "pinned";
     if (allocation == NULL) snprintf(text, sizeof texts[0], address == 0 ? "null" : on_device ? "mem#?" : "host");
     else if (address == allocation->start)
-        snprintf(text, sizeof texts[0], "%s#%d", on_device ? "mem" : "pinned", allocation->number);
+        snprintf(text, sizeof texts[0], "%s#%d", kind, allocation->number);
     else
-        snprintf(text, sizeof texts[0], "%s#%d+%" PRIu64, on_device ? "mem" : "pinned", allocation->number,
+        snprintf(text, sizeof texts[0], "%s#%d+%" PRIu64, kind, allocation->number,
                  address - allocation->start);
     return text;
 }

@@ -160,6 +160,13 @@ EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
 /* Waits for the device first, unless the memory is a pool's: then the caller must have waited. */
 EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {
     ENTER(cuMemFree_v2, A_CONTEXT);
+    struct allocation *managed = managed_at(address);
+    if (managed != NULL && managed->start == address) {
+        const char *name = address_text(address);
+        CUresult waited = wait_for_device(current_device());
+        if (waited == CUDA_SUCCESS) free_managed(managed);
+        LEAVE(waited, "%s", name);
+    }
     struct allocation *allocation = to_be_freed(address);
     const char *text = address_text(address);
     if (allocation == NULL) LEAVE(CUDA_ERROR_INVALID_VALUE, "%s", text);

@@ -43,6 +43,7 @@ static void do_work(struct stream *stream, struct command *command) {
         if (code != 0 || replaced) return;
     }
     if (possible && command->run != NULL) command->run(command->payload);
+    move_managed(stream, command);
 }
 
 void execute(struct stream *stream, struct command *command) {

@@ -79,6 +79,7 @@ bool step(struct stream *only) {
         /* A faulted command never completes, and neither does anything behind it. */
         if (state.sticky == CUDA_SUCCESS) unchain(stream);
     }
+    if (state.sticky != CUDA_SUCCESS) lose_managed();
     pthread_cond_broadcast(&state.changed);
     return state.sticky == CUDA_SUCCESS;
 }

@@ -130,7 +130,7 @@ void standin_set_attribute(int attribute, int value) {
     pthread_mutex_unlock(&state.mutex);
 }
 
-void standin_fault(int code) { LOCKED(state.sticky = code; pthread_cond_broadcast(&state.changed)); }
+void standin_fault(int code) { LOCKED(state.sticky = code; lose_managed(); pthread_cond_broadcast(&state.changed)); }
 
 void standin_fault_after(int nth, int code) { LOCKED(fault_countdown = nth; fault_code = code); }
 

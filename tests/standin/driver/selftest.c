@@ -46,6 +46,12 @@ int cuMemAlloc_v2(address *, size_t);
 int cuMemFree_v2(address);
 int cuMemGetInfo_v2(size_t *, size_t *);
 int cuMemHostAlloc(void **, size_t, unsigned);
+struct place {
+    int type, id;
+};
+int cuMemAllocManaged(address *, size_t, unsigned);
+int cuMemPrefetchAsync_v2(address, size_t, struct place, unsigned, handle);
+int cuMemAdvise_v2(address, size_t, unsigned, struct place);
 int cuMemFreeHost(void *);
 int cuMemcpyHtoDAsync_v2(address, const void *, size_t, handle);
 int cuMemcpyDtoHAsync_v2(void *, address, size_t, handle);
@@ -520,6 +526,31 @@ static void peer_memory_needs_access(void) {
     expect_clean("peer access");
 }
 
+/* The host reads and writes it where the device does, and has what it frees no more. */
+static void managed_memory_is_the_hosts_and_the_devices(void) {
+    start();
+    struct place host = {2, 0}, device = {1, 0}, none = {1, 99};
+    address memory;
+    EXPECT(cuMemAllocManaged(&memory, 0, 1) == 1 && cuMemAllocManaged(&memory, 64, 4) == 1);
+    OK(cuMemAllocManaged(&memory, 64, 1));
+    unsigned char *bytes = (unsigned char *)(uintptr_t)memory;
+    bytes[63] = 7;
+    OK(cuMemsetD8Async(memory, 1, 63, first));
+    OK(cuMemPrefetchAsync_v2(memory, 64, host, 0, first));
+    OK(cuStreamSynchronize(first));
+    EXPECT(bytes[0] == 1 && bytes[62] == 1 && bytes[63] == 7);
+    OK(cuMemAdvise_v2(memory, 64, 1, device));
+    EXPECT(cuMemAdvise_v2(memory, 65, 1, device) == 1 && cuMemAdvise_v2(memory, 64, 7, device) == 1);
+    EXPECT(cuMemAdvise_v2(memory, 64, 3, none) == 1 && cuMemPrefetchAsync_v2(memory, 65, host, 0, first) == 1);
+    EXPECT(cuMemPrefetchAsync_v2(memory, 64, host, 1, first) == 1);
+    EXPECT(standin_live("managed") == 1 && standin_live("pinned") == 0);
+    address plain = take(16, first);
+    EXPECT(cuMemAdvise_v2(plain, 16, 1, device) == 1);
+    OK(cuMemFree_v2(memory));
+    EXPECT(standin_live("managed") == 0);
+    expect_clean("managed memory");
+}
+
 static void *synchronize_first(void *unused) {
     OK(cuCtxSetCurrent(context));
     cuStreamSynchronize(first);
@@ -973,6 +1004,7 @@ int main(void) {
     an_allocation_is_a_write();
     out_of_bounds_is_reported();
     memory_runs_out_and_comes_back();
+    managed_memory_is_the_hosts_and_the_devices();
     a_device_address_cannot_be_followed_by_the_host();
     pageable_and_freed_host_memory_are_reported();
     a_copy_reads_its_source_when_it_runs();

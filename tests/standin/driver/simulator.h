@@ -178,6 +178,9 @@ struct allocation {
     int number, device; /* device -1: pinned host memory */
     struct pool *pool;  /* NULL: cuMemAlloc, or pinned */
     bool registered;    /* pinned memory that belongs to the caller */
+    bool managed;       /* cuda_managed.c; listed with pinned memory */
+    bool read_mostly;
+    int place; /* of managed memory: a device, or -1 for the host */
     bool visible;       /* its allocating command has executed */
     bool free_called, free_executed;
     struct stream *freed_on;
@@ -351,6 +354,15 @@ size_t held_by_pool(const struct pool *pool);
 /* What pools keep over their release threshold goes back at a synchronization. */
 void release_reserves(void);
 void forget_memory(void);
+
+/* cuda_managed.c */
+/* The managed memory that an address lies in, or NULL. */
+struct allocation *managed_at(uint64_t address);
+void free_managed(struct allocation *allocation);
+/* A command of a device has run: it has what it used. */
+void move_managed(const struct stream *stream, const struct command *command);
+/* After a fault: the host can no longer touch what a device has. */
+void lose_managed(void);
 
 /* scheduler.c */
 /* Appends to the stream; the operands are looked up and checked here. */

@@ -8,6 +8,7 @@ mod sweep;
 use common::{columns, into_columns};
 use standin::{launch, session};
 use std::time::Duration;
+use windlass::managed::{Advice, PagePlace};
 use windlass::{Device, Error, Gemm, Rejected, Result};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -71,7 +72,19 @@ fn program(device: &Device) -> Vec<Result<()>> {
         device.memory()?;
         device.synchronize(LIMIT)
     };
-    vec![vectors(), matrices(), parts(), rest()]
+    let managed = || -> Result<()> {
+        let mut x = device.managed::<f32>(4)?;
+        x.host_mut()?.copy_from_slice(&[1.0, 2.0, 3.0, 4.0]);
+        let slice = x.host()?;
+        assert_eq!((wait(device.blas().dot(&x, &x)?)?, &*slice), (30.0, &[1.0, 2.0, 3.0, 4.0][..]));
+        drop(slice);
+        x.buffer().prefetch(PagePlace::Device)?;
+        let mut x = wait(device.blas().scal(2.0, x).map_err(keep)?)?.into_buffer();
+        x.advise(Advice::NotReadMostly)?;
+        assert_eq!(*x.host()?, [2.0, 4.0, 6.0, 8.0]);
+        Ok(())
+    };
+    vec![vectors(), matrices(), parts(), managed(), rest()]
 }
 
 /// Everything answers again, rightly.

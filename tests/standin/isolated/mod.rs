@@ -35,8 +35,8 @@ fn inside(test: &str, variables: &[(&str, &str)], body: impl FnOnce() + Send + '
     let output = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact", "--nocapture", "--include-ignored"])
         .envs(driver.environment())
-        .envs(variables.iter().copied())
         .env("WINDLASS_STANDIN_MEMORY", "1073741824")
+        .envs(variables.iter().copied())
         .env("WINDLASS_STANDIN_REPORT", &report)
         .env(INSIDE, "1")
         .output()
@@ -589,4 +589,29 @@ fn a_worker_whose_parent_ends_while_it_opens_the_device_ends_as_well() {
     parent.kill().unwrap();
     parent.wait().unwrap();
     assert!(eventually(10, || system::is_gone(worker.unwrap())));
+}
+
+/// The driver of the worker refuses, not the limit here: the worker knows what it holds for whom.
+#[test]
+fn a_worker_that_finds_no_memory_names_the_largest_living_buffers_with_their_labels() {
+    inside(&this_test!(), &[("WINDLASS_STANDIN_MEMORY", "67108864")], || {
+        let device = isolated().memory_limit(1 << 30).open().unwrap();
+        let first = device.labelled("first").uninit::<u8>(40 << 20).unwrap();
+        let small = device.labelled("small").uninit::<u8>(100).unwrap();
+        let second = device.labelled("second").uninit::<u8>(30 << 20).unwrap();
+        let rejected = device.fill(second, 1).unwrap().await_result().unwrap_err();
+        let Error::OutOfMemory { requested, total, largest, .. } = &rejected.error else { panic!("{rejected:?}") };
+        let named: Vec<_> = largest.iter().map(|one| (one.bytes, one.label.as_deref())).collect();
+        assert_eq!(named, [(40 << 20, Some("first")), (100, Some("small"))]);
+        assert_eq!((*requested, *total), (30 << 20, 64 << 20));
+        let pool = device.memory().unwrap().pool.expect("a GPU has one");
+        assert!(pool.trims > 0 && pool.threshold == u64::MAX, "{pool:?}");
+        drop((first, small, rejected));
+        let all = device.uninit::<u8>(60 << 20).unwrap();
+        drop(device.fill(all, 1).unwrap().await_result().expect("it is there again"));
+        // After a loss the next worker holds nothing.
+        device.rebuild(LONG).unwrap();
+        assert!(device.memory_report().largest.is_empty());
+        assert_back_at(&device, (0, 0, 0));
+    });
 }

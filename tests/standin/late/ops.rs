@@ -219,7 +219,14 @@ impl PlanKey for Plan {
 }
 
 fn no_memory() -> Error {
-    Error::OutOfMemory { requested: 1 << 40, free: 0, total: 0, limit: 0, site: Default::default() }
+    Error::OutOfMemory {
+        requested: 1 << 40,
+        free: 0,
+        total: 0,
+        limit: 0,
+        largest: Default::default(),
+        site: Default::default(),
+    }
 }
 
 /// One that needs a plan.

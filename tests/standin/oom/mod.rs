@@ -121,7 +121,11 @@ fn the_wait_for_work_in_flight_is_bounded_and_ends_in_a_typed_error() {
         }));
         taking.join().unwrap()
     });
-    let Error::OutOfMemory { requested, free, total, limit, ref site } = error else { panic!("{error:?}") };
+    let Error::OutOfMemory { requested, free, total, limit, ref largest, ref site } = error else {
+        panic!("{error:?}")
+    };
+    // The free of what was dropped is enqueued behind its fill, so it lives no more.
+    assert_eq!(largest.iter().map(|one| one.bytes).collect::<Vec<_>>(), [2 << 20]);
     assert_eq!((requested, total, limit), (5 << 20, 8 << 20, 8 << 20));
     assert!(free <= 6 << 20, "{free}");
     assert!(error.is_retryable() && !error.is_poisoning());
@@ -155,8 +159,11 @@ fn a_pool_gives_its_hoard_back_to_a_library_that_wants_it() {
     let before = (told.0.load(Ordering::Relaxed), device.stats().dispatches);
     assert!(driver.live("pool_reserved") > 7 << 20, "the pool keeps what it once had");
     let trims = driver.calls_of("cuMemPoolTrimTo");
+    let pool = || device.memory().unwrap().pool.unwrap();
+    assert_eq!((pool().trims, pool().threshold), (trims as u64, u64::MAX));
     let y = device.blas().axpy(1.0, &x, y).expect("the handle finds room after a trim").into_buffer();
     assert!(driver.calls_of("cuMemPoolTrimTo") > trims);
+    assert_eq!(pool().trims, driver.calls_of("cuMemPoolTrimTo") as u64);
     assert!(driver.calls_of("cublasCreate") >= 2, "it was tried again");
     let after = (told.0.load(Ordering::Relaxed), device.stats().dispatches);
     assert_eq!(after, (before.0 + 1, before.1 + 1), "it is told and counted once");
@@ -307,8 +314,9 @@ fn what_an_operation_found_no_memory_for_is_told_with_all_numbers() {
     let driver = session();
     let device = small().slots(1).open().unwrap();
     let (x, y) = (up(&device, [1.0f32; 4]), up(&device, [2.0f32; 4]));
-    let kept = take(&device, 4 * MIB).unwrap();
+    let kept = take(&device.labelled("kept"), 4 * MIB).unwrap();
     let rejected = device.dispatch(InPlace(Scratch(5 * MIB)), (), (y,)).expect_err("4 MiB of 8 are in use");
+    assert!(rejected.error.to_string().contains("the largest living: 4194304 bytes \"kept\""), "{}", rejected.error);
     let (requested, free, total, limit) = numbers(&rejected.error);
     assert_eq!((requested, total, limit), (5 << 20, 8 << 20, 8 << 20), "{}", rejected.error);
     assert!(free > 3 << 20 && free <= 4 << 20, "{free}");
@@ -360,5 +368,37 @@ fn memory_that_waits_on_a_slot_that_somebody_holds_comes_back_when_he_is_through
         held.join().unwrap();
     });
     drop(device);
+    driver.assert_finished();
+}
+
+/// The driver tells by a mask which handles pools have; what it says of `cuMemCreate` is another matter.
+#[test]
+fn a_pool_is_exportable_where_pools_can_be() {
+    let driver = session();
+    for (of_pools, of_vmm, handles) in [(1, 0, 1), (0, 1, 0), (9, 1, 1), (8, 1, 0)] {
+        driver.set_attribute(119, of_pools);
+        driver.set_attribute(103, of_vmm);
+        driver.log_of_this_thread();
+        drop(Device::builder().cuda(0).open().unwrap());
+        let made = driver.take_log().into_iter().find(|call| call.contains("cuMemPoolCreate")).expect("a pool");
+        assert!(made.contains(&format!("handles {handles}")), "{of_pools} {of_vmm}: {made}");
+    }
+    driver.assert_finished();
+}
+
+/// Each generation has its own counts and its own list: what a handle of an ended one holds is not named any more.
+#[test]
+fn a_rebuild_begins_a_new_report() {
+    let driver = session();
+    let device = small().open().unwrap();
+    let old = take(&device.labelled("old"), MIB).unwrap();
+    assert!(take(&device, 9 * MIB).is_err());
+    assert!(device.memory().unwrap().pool.unwrap().trims > 0);
+    device.rebuild(Duration::from_secs(60)).unwrap();
+    assert_eq!(device.memory().unwrap().pool.unwrap().trims, 0);
+    assert!(device.memory_report().labels.iter().all(|share| share.label.is_none()), "the self-test has no label");
+    let error = take(&device, 9 * MIB).expect_err("of 8");
+    assert!(matches!(&error, Error::OutOfMemory { largest, .. } if largest.is_empty()), "{error}");
+    drop((old, device));
     driver.assert_finished();
 }

@@ -12,6 +12,16 @@ use cudarc::driver::sys::{
 use super::Code;
 use crate::engines::ffi::function_table;
 
+/// `CUmemLocation`: where memory is. (Newer releases of the bindings have a union in it.)
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Location {
+    /// 1: a device; 2: the host.
+    pub(crate) kind: c_int,
+    /// The device's number.
+    pub(crate) id: c_int,
+}
+
 function_table! {
     /// The functions of `libcuda`. All may be called from any thread. They work on the calling thread's current
     /// context.
@@ -170,6 +180,15 @@ function_table! {
         /// An attribute of the path from one device to another, by its number in `CUdevice_P2PAttribute`.
         fn device_get_p2p_attribute(value: *mut c_int, attribute: u32, device: CUdevice, peer: CUdevice)
             = c"cuDeviceGetP2PAttribute";
+        /// Allocates managed memory. Flags: 1, any stream of any device may use it.
+        fn mem_alloc_managed(pointer: *mut CUdeviceptr, bytes: usize, flags: c_uint) = c"cuMemAllocManaged";
+        /// Moves pages of managed memory, in stream order. Since CUDA 12.2; the older name takes other arguments.
+        fn mem_prefetch_async(
+            pointer: CUdeviceptr, bytes: usize, to: Location, flags: c_uint, stream: CUstream,
+        ) = c"cuMemPrefetchAsync_v2";
+        /// Advice about pages of managed memory, by its number in `CUmem_advise`. Since CUDA 12.2; the older name takes other
+        /// arguments.
+        fn mem_advise(pointer: CUdeviceptr, bytes: usize, advice: c_uint, location: Location) = c"cuMemAdvise_v2";
         /// Begins a capture of what is enqueued on the stream. Modes: 0 global, 1 thread-local, 2 relaxed.
         fn stream_begin_capture(stream: CUstream, mode: u32) = c"cuStreamBeginCapture_v2";
         /// Ends the capture and returns its graph.

@@ -26,7 +26,7 @@ fn name(code: i32) -> Text {
 /// The error for a failed call that does not end the epoch.
 pub(crate) fn error(code: Code, call: &str) -> Error {
     let error = match code.0 {
-        OUT_OF_MEMORY => Error::OutOfMemory { requested: 0, free: 0, total: 0, limit: 0, site: Site::none() },
+        OUT_OF_MEMORY => Error::out_of_memory(0, [0; 3]),
         DEINITIALIZED => Error::GpuRefStale { reason: Stale::ShuttingDown, site: Site::none() },
         _ => Error::library(format!("{call} failed: {}", name(code.0))),
     };
@@ -83,12 +83,11 @@ fn end(epoch: &Epoch, cause: &Cause) {
 
 /// Reports a failed allocation of `bytes` bytes and returns its error: out of memory, or another error of the call.
 pub(crate) fn refused(epoch: &Arc<Epoch>, code: Code, call: &str, bytes: usize) -> Error {
-    match classify(epoch, code, call) {
-        Error::OutOfMemory { free, total, limit, site, .. } => {
-            Error::OutOfMemory { requested: bytes as u64, free, total, limit, site }
-        }
-        other => other,
+    let mut error = classify(epoch, code, call);
+    if let Error::OutOfMemory { requested, .. } = &mut error {
+        *requested = bytes as u64;
     }
+    error
 }
 
 /// Reports a failed call (see [`report`]) and returns its error. If the epoch is dead, that is the epoch's verdict.

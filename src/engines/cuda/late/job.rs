@@ -151,6 +151,7 @@ impl Frame {
         let plans = work.plans.iter().map(plan).collect::<Result<SmallVec<[AnyPlan; 1]>>>()?;
         let (mut made, mut phase, mut is_last) = (Made::default(), 0, self.facts.kind != OpKind::Phased);
         let traced = self.lead.epoch.counters.trace().is_some();
+        let label = self.options.label.copied();
         self.begun.store(true, Ordering::Release);
         loop {
             let views: Views<'_> = made.views().collect();
@@ -176,7 +177,8 @@ impl Frame {
                 return Ok(());
             };
             self.await_phase(ends.first())?;
-            is_last = call.next(phase, leg.landing(), &mut Make::new(&self.lead.epoch, &mut made))? == Next::Last;
+            is_last =
+                call.next(phase, leg.landing(), &mut Make::new(&self.lead.epoch, label, &mut made))? == Next::Last;
             phase += 1;
         }
     }

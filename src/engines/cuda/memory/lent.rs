@@ -1,4 +1,4 @@
-//! Memory of others that buffers are made of.
+//! Memory that is not the pool's: that of others, and managed memory.
 //!
 //! Its owner is dropped when all work that uses it is complete, by the housekeeping thread, if some was in flight when its last
 //! buffer was dropped. After a fault nothing proves that, so the owner leaks, and is counted.

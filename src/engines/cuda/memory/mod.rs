@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! pool.rs              the stream-ordered pool; live.rs: which addresses are allocated; peer.rs: access of other GPUs
+//! managed.rs           managed memory, whose pages move between the GPU and the host
 //! reclaim.rs           device memory on its way back to the pool; frees.rs: the part of it that waits on a slot;
 //!                      lent.rs: memory of others
 //! pinned.rs            pinned host memory: blocks for staging, slots for small results
@@ -17,9 +18,9 @@
 mod frees;
 pub(crate) mod handed_on;
 mod in_use;
-#[cfg(feature = "external")]
 mod lent;
 mod live;
+mod managed;
 mod peer;
 mod pinned;
 mod pool;
@@ -32,6 +33,8 @@ mod tables;
 
 pub(crate) use frees::Frees;
 pub(crate) use live::Live;
+use managed::Managed;
+pub(crate) use managed::SliceHold;
 pub(crate) use peer::Peer;
 pub(crate) use pinned::{Block, PinnedPool, SLOT, SmallSlot};
 pub(crate) use pool::{FREES_PER_LEASE, MemoryPool};
@@ -57,6 +60,7 @@ pub(crate) struct Memory {
     pool: MemoryPool,
     reclaim: Arc<Reclaim>,
     pinned: Arc<PinnedPool>,
+    managed: Arc<Managed>,
     /// In a worker: which parts of the parent's memory are registered with the driver.
     #[cfg(target_os = "linux")]
     registered: Registered,
@@ -78,6 +82,7 @@ impl Memory {
             pool,
             reclaim,
             pinned: Arc::new(pinned),
+            managed: Arc::default(),
             #[cfg(target_os = "linux")]
             registered: Registered::default(),
             peers: Mutex::default(),
@@ -88,6 +93,10 @@ impl Memory {
 
     pub(crate) fn pinned(&self) -> &Arc<PinnedPool> {
         &self.pinned
+    }
+
+    pub(crate) fn managed(&self) -> &Managed {
+        &self.managed
     }
 
     /// The number of allocations whose uses are not all known to be complete.
@@ -107,7 +116,7 @@ impl Memory {
 
     /// How many objects of the driver it holds; the pool is one of them.
     pub(crate) fn natives(&self) -> usize {
-        1 + self.pinned.held()
+        1 + self.pinned.held() + self.managed.count()
     }
 
     /// Destroys the pool.
@@ -117,7 +126,7 @@ impl Memory {
     /// uses it any more.
     pub(crate) unsafe fn destroy_pool(&self, api: &Driver) -> Code {
         // SAFETY: the caller's promise.
-        unsafe { api.mem_pool_destroy(self.pool.0.0) }
+        unsafe { api.mem_pool_destroy(self.pool.raw.0) }
     }
 
     /// Fills in what is counted here.

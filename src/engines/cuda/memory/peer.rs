@@ -80,7 +80,7 @@ fn set_access(core: &Core, epoch: &Arc<Epoch>, other: i32) -> Result<()> {
         at.write(LOCATION_DEVICE);
         at.add(1).write(other as u32);
         at.add(2).write(READ_WRITE);
-        core.context.api.mem_pool_set_access(core.memory.pool.0.0, access.as_ptr(), 1)
+        core.context.api.mem_pool_set_access(core.memory.pool.raw.0, access.as_ptr(), 1)
     };
     code.ok().map_err(|code| fault::classify(epoch, code, "cuMemPoolSetAccess"))
 }

@@ -13,7 +13,7 @@ use crate::core::device_info::PoolInfo;
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::order::{AccessHistory, Completion, Mark};
-use crate::core::sync::Arc;
+use crate::core::sync::{Arc, AtomicU64, Ordering};
 use crate::engines::config::{EngineConfig, MOST_ASKED, is_patient};
 use crate::engines::cuda::api::{Code, Driver};
 use crate::engines::cuda::context::fault;
@@ -25,9 +25,16 @@ use cudarc::driver::sys::{CUmemPoolProps, CUmemoryPool};
 /// How many waiting frees are enqueued under one lease: a small number, so that no dispatch pays for many.
 pub(crate) const FREES_PER_LEASE: usize = 4;
 
+/// An attribute of a pool: the unused bytes above which it gives memory back at a synchronization.
+const RELEASE_THRESHOLD: u32 = 4;
+
 /// The pool of one epoch.
 #[derive(Debug)]
-pub(crate) struct MemoryPool(pub(crate) Native<CUmemoryPool>);
+pub(crate) struct MemoryPool {
+    pub(crate) raw: Native<CUmemoryPool>,
+    /// How often it was trimmed.
+    trims: AtomicU64,
+}
 
 impl MemoryPool {
     /// Makes a pool that releases no memory at synchronisation and adds no hidden waits between streams. It is
@@ -36,16 +43,17 @@ impl MemoryPool {
         const TYPE_PINNED: u32 = 1;
         const LOCATION_DEVICE: u32 = 1;
         const HANDLE_POSIX_FD: u32 = 1;
-        const ATTRIBUTE_POSIX_FD_SUPPORTED: u32 = 103;
+        /// A mask of handle types. (That of `cuMemCreate`'s memory is another, 103.)
+        const ATTRIBUTE_HANDLE_TYPES: u32 = 119;
         const REUSE_ALLOW_INTERNAL_DEPENDENCIES: u32 = 3;
-        const RELEASE_THRESHOLD: u32 = 4;
         let api = context.api;
         let attribute = |which| {
             let mut value = 0;
             // SAFETY: `value` is valid for the write.
-            unsafe { api.device_get_attribute(&mut value, which, context.device) }.is_success() && value != 0
+            let code = unsafe { api.device_get_attribute(&mut value, which, context.device) };
+            if code.is_success() { value.cast_unsigned() } else { 0 }
         };
-        let handles = if attribute(ATTRIBUTE_POSIX_FD_SUPPORTED) { HANDLE_POSIX_FD } else { 0 };
+        let handles = attribute(ATTRIBUTE_HANDLE_TYPES) & HANDLE_POSIX_FD;
         let create = |handles: u32| {
             // SAFETY: a plain C struct, for which zero is a value of every field (enums have a zero variant).
             let mut properties: CUmemPoolProps = unsafe { std::mem::zeroed() };
@@ -70,7 +78,7 @@ impl MemoryPool {
                 api.mem_pool_set_attribute(pool, REUSE_ALLOW_INTERNAL_DEPENDENCIES, (&raw mut internal).cast()).ok()
             })
         };
-        set.map(|()| MemoryPool(Native(pool))).inspect_err(|_| {
+        set.map(|()| MemoryPool { raw: Native(pool), trims: AtomicU64::new(0) }).inspect_err(|_| {
             // SAFETY: just made, empty.
             let _ = unsafe { api.mem_pool_destroy(pool) };
         })
@@ -85,17 +93,20 @@ impl MemoryPool {
         let ask = |attribute: u32| {
             let mut bytes = 0u64;
             // SAFETY: the attributes are of 64 bits; the pool lives until the epoch's end.
-            unsafe { api.mem_pool_get_attribute(self.0.0, attribute, (&raw mut bytes).cast()) }.ok().map(|()| bytes)
+            unsafe { api.mem_pool_get_attribute(self.raw.0, attribute, (&raw mut bytes).cast()) }.ok().map(|()| bytes)
         };
         let (reserved, used) = (ask(RESERVED_CURRENT)?, ask(USED_CURRENT)?);
         let (reserved_peak, used_peak) = (ask(RESERVED_HIGH)?, ask(USED_HIGH)?);
-        Ok(PoolInfo { reserved, reserved_peak, used, used_peak })
+        let (threshold, trims) = (ask(RELEASE_THRESHOLD)?, self.trims.load(Ordering::Relaxed));
+        Ok(PoolInfo { reserved, reserved_peak, used, used_peak, threshold, trims })
     }
 
     /// Gives unused memory back to the driver.
     pub(crate) fn trim(&self, api: &Driver) -> Code {
         // SAFETY: the pool lives until the epoch's end; the caller is inside the epoch.
-        unsafe { api.mem_pool_trim_to(self.0.0, 0) }
+        let code = unsafe { api.mem_pool_trim_to(self.raw.0, 0) };
+        self.trims.fetch_add(u64::from(code.is_success()), Ordering::Relaxed);
+        code
     }
 }
 
@@ -110,7 +121,7 @@ impl Memory {
     pub(crate) fn raw_alloc(&self, state: &State, bytes: usize) -> Result<u64, Code> {
         let mut address = 0;
         // SAFETY: `address` is valid for the write; pool and stream are alive under the lease, the context is current.
-        unsafe { self.context.api.mem_alloc_from_pool_async(&mut address, bytes, self.pool.0.0, state.stream.0) }
+        unsafe { self.context.api.mem_alloc_from_pool_async(&mut address, bytes, self.pool.raw.0, state.stream.0) }
             .ok()
             .map(|()| address)
     }
@@ -128,13 +139,22 @@ impl CudaEngine {
             return Self::nothing(epoch);
         }
         match self.try_allocate(epoch, bytes, lead) {
-            Err(Error::OutOfMemory { .. }) => {}
-            other => return other,
+            Err(Error::OutOfMemory { .. }) => self.climb(epoch, config, &|| self.try_allocate(epoch, bytes, lead)),
+            other => other,
         }
-        // The ladder: reap, wait for a bounded time for parked memory, trim the pool. Then call the user's
-        // out-of-memory callback, as long as that helps.
+    }
+
+    /// The ladder, after an attempt found no memory: reap, wait for a bounded time for parked memory, trim the pool. Then
+    /// call the user's out-of-memory callback, as long as that helps.
+    #[cold]
+    pub(super) fn climb(
+        &self,
+        epoch: &Arc<Epoch>,
+        config: &EngineConfig,
+        attempt: &dyn Fn() -> Result<(Arc<Allocation>, AccessHistory)>,
+    ) -> Result<(Arc<Allocation>, AccessHistory)> {
         self.core.give_back(epoch)?;
-        let again = || self.try_allocate(epoch, bytes, lead).map_err(|error| self.describe(epoch, error));
+        let again = || attempt().map_err(|error| self.describe(epoch, error));
         let mut answer = again();
         for _ in 0..MOST_ASKED {
             match &answer {
@@ -166,7 +186,7 @@ impl CudaEngine {
         self.try_allocate(epoch, bytes, lead).map_err(|error| self.describe(epoch, error))
     }
 
-    fn nothing(epoch: &Arc<Epoch>) -> Result<(Arc<Allocation>, AccessHistory)> {
+    pub(super) fn nothing(epoch: &Arc<Epoch>) -> Result<(Arc<Allocation>, AccessHistory)> {
         epoch.meter.take(0)?;
         let empty = Allocation::new(256, 0, Home::Empty, epoch.meter.clone());
         Ok((Arc::new(empty), AccessHistory::default()))
@@ -217,17 +237,15 @@ impl CudaEngine {
         Ok(Allocation::new(address + lead as u64, bytes as u64, home, epoch.meter.clone()).behind(lead))
     }
 
-    /// Adds the free and total bytes to an out-of-memory error. Takes a lease: the caller must hold none.
-    pub(crate) fn describe(&self, epoch: &Arc<Epoch>, error: Error) -> Error {
-        match error {
-            Error::OutOfMemory { requested, site, .. } => {
-                let (free, total, _) = self.memory(epoch).unwrap_or_default();
-                let limit = epoch.meter.limit();
-                let free = free.min(limit.saturating_sub(epoch.meter.used()));
-                Error::OutOfMemory { requested, free, total, limit, site }
-            }
-            other => other,
+    /// Adds the free and total bytes, and the largest living buffers, to an out-of-memory error. Takes a lease: the caller
+    /// must hold none.
+    pub(crate) fn describe(&self, epoch: &Arc<Epoch>, mut error: Error) -> Error {
+        if let Error::OutOfMemory { free, total, limit, .. } = &mut error {
+            let (unused, all, _) = self.memory(epoch).unwrap_or_default();
+            (*total, *limit) = (all, epoch.meter.limit());
+            *free = unused.min(limit.saturating_sub(epoch.meter.used()));
         }
+        epoch.meter.name_largest(error)
     }
 
     /// Free and total bytes of the device, and what its pool holds. Unused bytes of the pool count as free.
@@ -268,6 +286,8 @@ impl Core {
         loop {
             let dropped = self.streams.drop_tables(epoch)?;
             let left = self.sweep() || !dropped || !self.frees_have_run(epoch)?;
+            self.free_dropped_managed();
+            let left = left || self.memory.managed().has_dropped();
             // Memory that other threads hold will be freed soon. The device's work may never end. So the two have
             // limits of their own.
             let others = self.is_swept_by_others() || self.has_frees();

@@ -166,7 +166,6 @@ impl Reclaim {
     /// The epoch ended: forgets all parked allocations, and counts those that nothing proved idle.
     pub(crate) fn forget(&self, stand: Stand) {
         for (allocation, _) in self.take() {
-            #[cfg(feature = "external")]
             if super::lent::is_lent(&allocation.home) {
                 self.give_up_lent(allocation, stand);
                 continue;

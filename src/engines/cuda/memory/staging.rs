@@ -185,7 +185,7 @@ impl CudaEngine {
 
 pub(crate) fn no_staging(bytes: usize, limit: u64, used: u64) -> Error {
     let free = limit.saturating_sub(used);
-    Error::OutOfMemory { requested: bytes as u64, free, total: limit, limit, site: Site::none() }
+    Error::out_of_memory(bytes as u64, [free, limit, limit])
 }
 
 impl Core {

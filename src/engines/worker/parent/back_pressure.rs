@@ -61,8 +61,7 @@ impl Link {
             let (since, backoff) = waiting.get_or_insert_with(|| self.begin_to_wait());
             // With nothing in flight, the space is held by results that were not taken: no wait would free it.
             if len as u64 > total || idle > 2 || since.elapsed() > self.timing.watch.room {
-                let site = Site::none();
-                return Err(Error::OutOfMemory { requested: len as u64, free: 0, total, limit: total, site });
+                return Err(Error::out_of_memory(len as u64, [0, total, total]));
             }
             drop(arena);
             self.reap_all();

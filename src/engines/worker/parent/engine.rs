@@ -152,12 +152,18 @@ impl WorkerEngine {
     }
 
     /// Memory in the worker, returned at once, and a history that makes its users follow the order that makes it.
-    pub(crate) fn allocate(&self, epoch: &Arc<Epoch>, wanted: [usize; 3]) -> Result<(Allocation, AccessHistory)> {
+    pub(crate) fn allocate(
+        &self,
+        epoch: &Arc<Epoch>,
+        wanted: [usize; 3],
+        label: Option<&'static str>,
+    ) -> Result<(Allocation, AccessHistory)> {
         let [bytes, len, lead] = wanted;
         epoch.meter.take(bytes as u64)?;
         let id = next_address(bytes);
         let size = bytes.checked_div(len).unwrap_or(1);
-        let order = Alloc { id, len: len as u64, size: size as u32, lead: lead as u32, freeing: self.link.freeing() };
+        let (label, freeing) = (label.map(Into::into), self.link.freeing());
+        let order = Alloc { id, len: len as u64, size: size as u32, lead: lead as u32, label, freeing };
         let sent = postcard::to_stdvec(&order)
             .map_err(crate::core::op::garbled)
             .and_then(|body| self.link.tell(epoch, order::ALLOC, &body));
@@ -323,8 +329,9 @@ impl WorkerEngine {
         let answer = question.answer.get().cloned();
         let answer =
             answer.unwrap_or_else(|| Err(Error::library("the worker did not report how much memory is free")))?;
-        let [free, reserved, reserved_peak, used, used_peak, ..] = answer;
-        Ok(Some((free, self.info.total_memory, PoolInfo { reserved, reserved_peak, used, used_peak })))
+        let [free, reserved, reserved_peak, used, used_peak, threshold, trims, _] = answer;
+        let pool = PoolInfo { reserved, reserved_peak, used, used_peak, threshold, trims };
+        Ok(Some((free, self.info.total_memory, pool)))
     }
 }
 

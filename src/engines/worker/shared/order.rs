@@ -10,6 +10,7 @@
 //! client a split or a join consumes the handles of the old ones.
 
 use super::follows;
+use crate::core::error::Text;
 use serde::{Deserialize, Serialize};
 
 /// The kinds of orders: the first byte of a frame.
@@ -62,6 +63,8 @@ pub(crate) struct Alloc {
     pub(crate) size: u32,
     /// Bytes of its memory before it.
     pub(crate) lead: u32,
+    /// What it is for, for the worker's errors.
+    pub(crate) label: Option<Text>,
     /// Orders of other lanes that free memory. The worker waits for them only if there is no memory.
     pub(crate) freeing: Vec<u64>,
 }

@@ -2,7 +2,7 @@
 
 use super::functions::RawDescriptor;
 use super::handle::{Cudnn, Functions};
-use crate::core::error::{Error, Result, Site};
+use crate::core::error::{Error, Result};
 use crate::engines::cuda::{Native, PlanBuilder};
 use crate::engines::library::{Code, CudaLibrary, name, status_error};
 use std::ffi::c_void;
@@ -50,9 +50,7 @@ impl Refused {
     /// The error of a build.
     pub(super) fn error(&self, builder: &PlanBuilder<'_>) -> Error {
         match self.memory {
-            Some([requested, free]) => {
-                Error::OutOfMemory { requested, free, total: free, limit: free, site: Site::none() }
-            }
+            Some([requested, free]) => Error::out_of_memory(requested, [free; 3]),
             None => builder.failure::<Cudnn>(&self.text(), self.code),
         }
     }
@@ -60,9 +58,7 @@ impl Refused {
     /// The error of a question.
     pub(super) fn plain(&self) -> Error {
         match self.memory {
-            Some([requested, free]) => {
-                Error::OutOfMemory { requested, free, total: free, limit: free, site: Site::none() }
-            }
+            Some([requested, free]) => Error::out_of_memory(requested, [free; 3]),
             None => status_error(Cudnn::STATUS, &self.text(), self.code),
         }
     }
