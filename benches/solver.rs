@@ -48,8 +48,8 @@ fn main() {
     let device = Device::from_env().expect("a device");
     println!("# {} ({}), medians in ms", device.name(), device.info().name);
     let bench = Bench { device, only, small };
-    small::<f64>(&bench, "f64", |x| x);
-    small::<f32>(&bench, "f32", |x| x as f32);
+    many_small::<f64>(&bench, "f64", |x| x);
+    many_small::<f32>(&bench, "f32", |x| x as f32);
     each::<f64>(&bench, "f64", |x| x);
     each::<f32>(&bench, "f32", |x| x as f32);
 }
@@ -101,7 +101,7 @@ fn each<T: SolverElement>(bench: &Bench, text: &str, of: fn(f64) -> T) {
 }
 
 /// Many small matrices: Q and R as two tensors, and least squares of twice as many rows as columns.
-fn small<T: SolverElement>(bench: &Bench, text: &str, of: fn(f64) -> T) {
+fn many_small<T: SolverElement>(bench: &Bench, text: &str, of: fn(f64) -> T) {
     let solver = bench.device.solver();
     for n in [4, 8, 16, 32] {
         let count = SMALL;

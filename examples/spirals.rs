@@ -56,7 +56,7 @@ impl Parameter {
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     windlass::worker::init(); // for WINDLASS_DEVICE=host:isolated and the like
     let device = Device::from_env()?;
-    let (blas, mut rng) = (device.blas(), device.rng(11));
+    let mut rng = device.rng(11);
 
     // Point i is of arm i mod 3; the arms begin in the middle.
     let arms = device.tabulate([POINTS, 1], || position(0) % ARMS as i64)?;

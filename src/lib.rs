@@ -21,7 +21,7 @@
 //! - [`Device`]: a handle to a GPU or the CPU; lives through every rebuild.
 //! - [`DeviceBuffer`]: owns device memory and may be written; [`GpuRef`]: shared, read only.
 //! - Fronts such as [`Blas`]: `device.blas()`; they hold no native state.
-//! - [`Op`]: one unit of work as plain data; write your own.
+//! - [`Op`](op::Op): one unit of work as plain data; write your own.
 //! - [`PendingDispatch`]: work in flight.
 //!
 //! [`guide`] has a page for each thing that one wants to do.
@@ -155,7 +155,7 @@ pub use crate::core::truth::Bool;
 pub use crate::device::dispatch::Submitted;
 #[cfg(feature = "external")]
 pub use crate::device::external;
-pub use crate::device::memory_report::{LabelShare, MemoryReport};
+pub use crate::device::memory_report;
 pub use crate::device::mirrored::Mirrored;
 pub use crate::device::pipeline::{self, Pipeline};
 pub use crate::device::program::{self, Program, Recorder};

@@ -45,12 +45,12 @@ fn zeros<const N: usize>(device: &Device, extents: [usize; N]) -> Tensor<f32> {
 
 fn dot(device: &Device) -> Made<'_> {
     let (x, y) = (device.zeros::<f32>(1024).unwrap(), device.zeros::<f32>(1024).unwrap());
-    chained(device.zeros::<f32>(1).unwrap(), move |result| device.blas().dot_into(&x, &y, result).unwrap().into())
+    chained(device.zeros::<f32>(1).unwrap(), move |result| device.blas().dot_into(&x, &y, result).unwrap())
 }
 
 fn axpy(device: &Device) -> Made<'_> {
     let x = device.zeros::<f32>(1024).unwrap();
-    chained(device.zeros::<f32>(1024).unwrap(), move |y| device.blas().axpy(1.5, &x, y).unwrap().into())
+    chained(device.zeros::<f32>(1024).unwrap(), move |y| device.blas().axpy(1.5, &x, y).unwrap())
 }
 
 fn gemm(device: &Device) -> Made<'_> {

@@ -27,7 +27,6 @@ impl Parameter {
 
 pub(crate) fn main() -> Result<()> {
     let device = Device::from_env()?;
-    let blas = device.blas();
     let x = device.tabulate([256, 2], || (position(0) * (position(1) * 36 + 1) % 256).cast::<f64>() / 128.0 - 1.0)?;
     let y = device.map((x.slice((.., ..1))?, x.slice((.., 1..))?), |(a, b)| (a * 3.0).sin() * b)?;
     let (mut w1, mut b1) = (Parameter::new(&device, [2, 32])?, Parameter::new(&device, [1, 32])?);

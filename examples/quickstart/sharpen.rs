@@ -12,7 +12,6 @@ pub(crate) const CALLS: usize = 3 * STEPS;
 /// blurs its columns, that of `width * width` its rows. Returns the picture before the blur.
 pub(crate) fn sharpen(device: &Device, [column_blur, row_blur]: [&[f64]; 2], photograph: &[f64]) -> Result<Vec<f64>> {
     let (height, width) = (column_blur.len().isqrt(), row_blur.len().isqrt());
-    let blas = device.blas();
     let (column_blur, row_blur) =
         (device.tensor([height, height], column_blur)?, device.tensor([width, width], row_blur)?);
     let photograph = device.tensor([height, width], photograph)?;

@@ -287,8 +287,8 @@ impl DeviceBuilder {
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
     /// use std::sync::{Arc, Mutex};
-    /// use windlass::{Device, DeviceBuffer};
-    /// let cache: Arc<Mutex<Vec<DeviceBuffer<u8>>>> = Arc::default();
+    /// use windlass::{Device, Tensor};
+    /// let cache: Arc<Mutex<Vec<Tensor<u8>>>> = Arc::default();
     /// let behind = cache.clone();
     /// let drop_one = move |_missing| behind.lock().is_ok_and(|mut cache| cache.pop().is_some());
     /// let device = Device::builder().host().memory_limit(1 << 20).on_out_of_memory(drop_one).open()?;

@@ -92,7 +92,7 @@ impl Device {
         let buffer = DeviceBuffer::new(region, 0, len);
         match self.kind() {
             crate::core::device_info::DeviceKind::Host => Ok(buffer),
-            _ => Ok(self.fill(buffer, T::zeroed())?.into_output()),
+            _ => Ok(self.filled(buffer, T::zeroed())?.into_output()),
         }
     }
 

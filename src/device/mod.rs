@@ -23,7 +23,7 @@ mod libraries;
 pub(crate) mod library;
 pub mod managed;
 mod memory;
-pub(crate) mod memory_report;
+pub mod memory_report;
 pub(crate) mod mirrored;
 mod open;
 pub mod pipeline;

@@ -53,7 +53,7 @@ pub mod dispatch {}
 /// [`Recorder::later`]: crate::Recorder::later
 /// [`Recorder`]: crate::Recorder
 /// [`Replayed::get`]: crate::program::Replayed::get
-/// [`into_buffers`]: crate::PendingDispatch::into_buffers
+/// [`into_operands`]: crate::PendingDispatch::into_operands
 /// [`narrow`]: crate::DeviceBuffer::narrow
 /// [isolated]: crate::guide::isolated
 pub mod programs {}

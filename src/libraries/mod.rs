@@ -62,6 +62,8 @@ pub mod sparse;
 pub mod tensor_ops;
 #[cfg(feature = "expressions")]
 mod tensor_routine;
+#[cfg(all(feature = "rng", feature = "expressions"))]
+mod weights;
 
 use crate::device::{Device, DeviceBuilder};
 use crate::engines::loader::Library;

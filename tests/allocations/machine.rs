@@ -87,7 +87,7 @@ fn the_memory_of_the_checks_counts_against_the_limit_of_the_device() {
         let error = launch(KernelChecks::all(), 16 << 20).unwrap_err();
         assert!(matches!(error, Error::OutOfMemory { limit, requested, .. } if limit == 16 << 20 && requested > 0));
         // The worker knows the labels of what it holds.
-        let Error::OutOfMemory { largest, .. } = &error else { unreachable!() };
+        let Error::OutOfMemory { largest, .. } = &error else { panic!("{error}") };
         let named: Vec<_> = largest.iter().map(|one| (one.bytes, one.label.as_deref())).collect();
         assert_eq!(named, [(4 * n as u64, Some("cells"))], "isolated: {isolated}");
         let text = error.to_string();

@@ -128,9 +128,46 @@ fn two_gpus() -> Result<()> {
     Ok(())
 }
 
+/// A fault while the program holds slices of managed memory: their pages are on the host, and stay readable and writable.
+fn slices_of_managed_memory(device: &str) -> Result<()> {
+    const N: usize = (8 << 20) / 8 + 3;
+    let device = Device::named(device)?;
+    let warm = device.dispatch(InPlace(Faulty(0)), (), (device.zeros(16)?.into_buffer(),))?.await_result()?;
+    let (mut x, mut y, mut z) = (device.managed::<f64>(N)?, device.managed::<f64>(N)?, device.managed::<f64>(N)?);
+    x.host_mut()?.iter_mut().zip(0i32..).for_each(|(x, i)| *x = f64::from(i));
+    // The GPU has had the pages of all three, and reads `x` beside its slice.
+    x = device.blas().scal(2.0, x)?.await_result()?;
+    y = device.fill(y, 3.0)?.await_result()?;
+    z = device.fill(z, 5.0)?.await_result()?;
+    let read = x.host()?;
+    let expected = device.blas().nrm2(&x)?.await_result()?;
+    let mut written = y.host_mut()?;
+    let late = device.blas().nrm2(&x)?;
+    let error = device.dispatch(InPlace(Faulty(1)), (), (warm,))?.await_result().expect_err("a fault").error;
+    assert!(matches!(error, Error::DeviceLost { .. }), "{error:?}");
+    drop(late.await_result());
+    assert_eq!(device.health().phase, Phase::Lost);
+    assert!(read.iter().zip(0i32..).all(|(x, i)| *x == f64::from(2 * i)), "what was there is there");
+    let norm = read.iter().map(|x| x * x).sum::<f64>().sqrt();
+    assert!((norm - expected).abs() < 1e-9 * expected, "{norm} and {expected}");
+    assert!(written.iter().all(|y| *y == 3.0));
+    written.iter_mut().for_each(|y| *y = 7.0);
+    assert!(written.iter().all(|y| *y == 7.0));
+    // No slice begins on a lost device.
+    for refused in [x.host().map(drop), z.host().map(drop), z.host_mut().map(drop)] {
+        assert!(refused.expect_err("the device is lost").is_poisoning());
+    }
+    drop((read, written));
+    drop((x, y, z, device));
+    Ok(())
+}
+
 #[test]
 fn child() {
     child::scenario(|kind, device| {
+        if kind == "managed" {
+            return slices_of_managed_memory(device).expect(kind);
+        }
         if kind == "two_gpus" {
             return two_gpus().expect(kind);
         }
@@ -167,6 +204,11 @@ fn a_failed_assertion_loses_the_device_and_nothing_else() {
 #[test]
 fn a_recursion_without_end_loses_the_device_and_nothing_else() {
     in_a_process_of_its_own(module_path!(), "recursion");
+}
+
+#[test]
+fn a_fault_leaves_slices_of_managed_memory_readable_and_writable() {
+    in_a_process_of_its_own(module_path!(), "managed");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::common::{
 };
 use windlass::managed::{Advice, PagePlace};
 use windlass::tensor::Layout;
-use windlass::{Device, Error, FaultPlan, RestartPolicy, Stale, Tensor};
+use windlass::{Device, Error, FaultPlan, RestartPolicy, Tensor, error::Stale};
 
 /// Devices that have managed memory: not those in workers, nor on a system that refuses it.
 fn managing() -> Vec<Device> {
@@ -189,7 +189,7 @@ fn windows_and_dense_tensors_have_slices_and_other_layouts_and_parts_are_refused
         assert!(left.advise(Advice::ReadMostly).is_err());
         left.prefetch(PagePlace::Host).unwrap();
         let left = device.fill(left, 1.0).unwrap().into_output();
-        let all = left.join(right).unwrap();
+        let all = left.into_buffer().join(right).unwrap();
         assert_eq!(*all.host().unwrap(), [1.0, 1.0, 1.0, 3.0, 4.0, 5.0]);
     }
 }
@@ -241,7 +241,7 @@ fn a_captured_buffer_has_slices_to_read_and_none_to_write_while_its_program_exis
         });
         let (program, ()) = recorded.unwrap();
         let replay = || {
-            let (y,) = program.replay((), (up(&device, vec![0.0; 3]),)).unwrap().into_buffers().unwrap();
+            let (y,) = program.replay((), (up(&device, vec![0.0; 3]),)).unwrap().into_operands().unwrap();
             y
         };
         let replayed = replay();

@@ -188,9 +188,9 @@ fn math_modes_reach_the_library() {
         let blas = device.blas().math(math);
         driver.log(true);
         let products = (
-            down(&device, &device.matmul(&x, &x).unwrap()),
-            down(&device, &device.matmul(&z, &z).unwrap()),
-            down(&device, &device.matmul(&d, &d).unwrap()),
+            down(&device, blas.gemm(Gemm::new(), &x, &x, device.uninit([1, 1]).unwrap()).unwrap()),
+            down(&device, blas.gemm(Gemm::new(), &z, &z, device.uninit([1, 1]).unwrap()).unwrap()),
+            down(&device, blas.gemm(Gemm::new(), &d, &d, device.uninit([1, 1]).unwrap()).unwrap()),
         );
         assert_eq!(products, (vec![4.0], vec![Complex::new(4.0, 0.0)], vec![4.0]));
         let log = driver.take_log();

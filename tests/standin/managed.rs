@@ -7,7 +7,7 @@ use common::{down, eventually, up};
 use standin::{Mode, launch, session};
 use std::time::Duration;
 use windlass::managed::{Advice, PagePlace};
-use windlass::{Device, DeviceBuffer, Error, Phase};
+use windlass::{Device, DeviceBuffer, Error, health::Phase};
 
 const LIMIT: Duration = Duration::from_secs(60);
 const MIB: usize = 1 << 20;

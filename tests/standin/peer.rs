@@ -70,6 +70,6 @@ fn a_copy_between_a_gpu_and_the_host_says_what_to_do_instead() {
 fn lengths_that_differ_are_refused_and_the_target_comes_back() {
     let (one, two) = (host(1).open().unwrap(), host(1).open().unwrap());
     let rejected = two.copy_peer(&up(&one, [1u8, 2]), two.zeros(3).unwrap()).unwrap_err();
-    assert!(rejected.error.to_string().contains("has 3 elements, but 2 elements"), "{}", rejected.error);
+    assert!(rejected.error.to_string().contains("shape [3], but `source` has [2]"), "{}", rejected.error);
     assert_eq!(rejected.back.unwrap().0.len(), 3);
 }

@@ -140,7 +140,7 @@ fn the_watchdog_ends_an_operation_that_runs_too_long_and_no_other() {
     // Longer in flight than allowed, but no single one runs for long, on a machine that is busy either.
     let mut x = device.zeros::<f64>(1).unwrap().into_buffer();
     for _ in 0..6 {
-        x = device.dispatch(crate::common::InPlace(Deed::Sleep(1_600)), (), (x,)).unwrap().into_output().into();
+        x = device.dispatch(crate::common::InPlace(Deed::Sleep(1_600)), (), (x,)).unwrap().into_output();
     }
     assert_eq!(down(&device, &x), [0.0]);
     assert_eq!(device.generation(), 0);

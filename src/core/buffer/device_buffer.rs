@@ -26,7 +26,7 @@ use std::ops::{Range, RangeBounds};
 /// let device = windlass::Device::host()?;
 /// let x = device.upload(vec![1.0f32, 2.0, 3.0, 4.0])?.into_output();
 /// let (left, right) = x.split_at(2)?;
-/// let left = device.fill(left, 9.0)?.into_output(); // does not wait for work on `right`
+/// let left = device.fill(left, 9.0)?.into_buffer(); // does not wait for work on `right`
 /// let x = left.join(right)?;
 /// assert_eq!(device.download(&x)?.await_result()?, [9.0, 9.0, 3.0, 4.0]);
 /// # Ok(()) }

@@ -14,10 +14,11 @@ pub(crate) mod sealed {
 ///
 /// ```
 /// # fn main() -> windlass::Result<()> {
-/// use windlass::{Device, op::Readable};
+/// use windlass::{Device, In, op::Readable};
 ///
 /// fn mean<'a>(device: &Device, x: impl Readable<'a, f64>) -> windlass::Result<f64> {
-///     let x = device.to_vec(device.duplicate(x)?)?;
+///     let x: In<'_, f64> = x.into();
+///     let x = device.to_vec(x)?;
 ///     Ok(x.iter().sum::<f64>() / x.len() as f64)
 /// }
 /// let device = Device::host()?;

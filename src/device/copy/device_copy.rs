@@ -77,7 +77,7 @@ impl Device {
     }
 
     /// A new buffer with the same contents.
-    #[cfg(feature = "sparse")]
+    #[allow(dead_code, reason = "a build may have no library that calls it")]
     pub(crate) fn duplicated<'a, T: Element>(&self, source: impl Into<In<'a, T>>) -> Result<DeviceBuffer<T>> {
         let source = source.into();
         Ok(self.copied_into(source, self.unwritten(source.len())?)?.into_output())

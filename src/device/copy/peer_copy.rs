@@ -6,7 +6,6 @@ use crate::core::error::{Error, Rejected, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
-use crate::device::tensor::assign::{runs_alike, same_shape};
 use crate::device::tensor::{ReadableTensor, Tensor, WritableTensor};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Slices, SlicesMut};
@@ -105,8 +104,8 @@ impl Device {
         target: impl WritableTensor<T>,
     ) -> Submitted<Tensor<T>> {
         let (source, target) = (source.into(), target.into());
-        let operands = same_shape(source.layout(), target.layout()).and_then(|()| {
-            if runs_alike(source.layout(), target.layout()) {
+        let operands = source.layout().check_same_shape(target.layout()).and_then(|()| {
+            if source.layout().runs_as(target.layout()) {
                 return source.operand();
             }
             let what =

@@ -85,7 +85,7 @@ impl Device {
     /// # fn main() -> Result<()> {
     /// let (one, two) = (Device::host()?, Device::host()?);
     /// let (x, y) = (one.buffer([1.0f32, 2.0])?, two.buffer([10.0f32, 20.0])?);
-    /// let outputs = vec![one.uninit(2)?, two.uninit(2)?];
+    /// let outputs = vec![one.uninit(2)?.into_buffer(), two.uninit(2)?.into_buffer()];
     /// let sums = Device::dispatch_across(&[&one, &two], AllReduce, (&[x.as_in(), y.as_in()],), (outputs,))?;
     /// let sums = sums.await_result()?;
     /// assert_eq!(two.to_vec(&sums[1])?, [11.0, 22.0]);

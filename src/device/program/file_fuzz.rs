@@ -152,7 +152,7 @@ fn relaid(piece: &mut SavedPiece, chance: &mut Chance) {
         0 => None,
         1 => Layout::new([len / 2, 2], [-2, 1], len.saturating_sub(2)).ok(),
         2 => Layout::new([len], [0], 0).ok(),
-        3 => Layout::row_major([len + 1]).ok(),
+        3 => Layout::row_major([len.saturating_add(1)]).ok(),
         _ => Layout::row_major([len]).ok().filter(|_| !matches!(piece.part, Part::Temporary)),
     };
 }

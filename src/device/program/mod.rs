@@ -57,7 +57,7 @@ pub use compare::{Comparison, StepDifference};
 pub(crate) use cross::Arrived;
 #[cfg(all(test, feature = "host", target_os = "linux"))]
 pub(crate) use file::fuzz;
-pub use operands::{Moved, MovedOne, ReplayBack, ReplayReads};
+pub use operands::{Moved, MovedOne, ReplayBack, ReplayRead, ReplayReads};
 pub use outcome::{Later, Replayed};
 pub use recorder::Recorder;
 pub use stats::ProgramStats;

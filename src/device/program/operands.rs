@@ -1,11 +1,11 @@
 //! What a replay takes: tensors to read, and tensors to write.
 
 use super::replay::Replay;
-use crate::core::buffer::{AnyBuffers, AnyIn, AnyIns, DeviceBuffer, Dyn, Elems, TypedOutput};
+use crate::core::buffer::{AnyBuffers, AnyIn, AnyIns, DeviceBuffer, Dyn, Elems, GpuRef, In, TypedOutput};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
-use crate::device::tensor::{AnyTensorRef, Layout, Part, Strided, Tensor, Whole};
+use crate::device::tensor::{AnyTensor, AnyTensorRef, Layout, Part, Strided, Tensor, TensorRef, Whole};
 use crate::engines::op::Op;
 
 /// Operands for a replay to read: a tuple of up to eight tensors, views or buffers (a buffer counts as a tensor of one axis), an array
@@ -37,6 +37,14 @@ pub trait ReplayBack: Sized + Send + Sync + sealed::ReplayBack + 'static {
     type Elems: Elems<Bufs = Self>;
 }
 
+/// One operand of a replay that is read. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no operand that a replay can read",
+    label = "expected `&Tensor`, a view of one, or a buffer as a vector",
+    note = "work in flight is read as `&pending`, unless it has a verdict: then `.await_result()?` gives its tensor"
+)]
+pub trait ReplayRead<'a>: Into<AnyTensorRef<'a>> + sealed::ReplayRead<'a> {}
+
 /// One operand of a replay that is written. Sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no tensor that a replay can write",
@@ -47,7 +55,26 @@ pub trait MovedOne: Into<Part<Self::Of>> + sealed::MovedOne {
     type Of: Element;
 }
 
+macro_rules! read { ($([$($p:tt)*] $t:ty;)*) => { $(
+    impl<'a, $($p)*> sealed::ReplayRead<'a> for $t {}
+    impl<'a, $($p)*> ReplayRead<'a> for $t {}
+)* } }
+read! {
+    [T: Element] &'a Tensor<T>;
+    [T: Element] &'a TensorRef<'_, T>;
+    [T: Element] &'a DeviceBuffer<T>;
+    [T: Element] &'a GpuRef<T>;
+    [T: Element] In<'a, T>;
+    [T: Element] &'a PendingDispatch<Tensor<T>>;
+    [T: Element] &'a PendingDispatch<DeviceBuffer<T>>;
+    [] &'a AnyTensor;
+    [] &AnyTensorRef<'a>;
+    [] AnyTensorRef<'a>;
+    [] AnyIn<'a>;
+}
+
 mod sealed {
+    pub trait ReplayRead<'a> {}
     pub trait Moved {}
     pub trait ReplayBack {}
     pub trait MovedOne {}
@@ -161,7 +188,7 @@ macro_rules! whole {
 }
 
 macro_rules! tuples { ($(($($t:ident $i:tt),*) $output:ty;)*) => { $(
-    impl<'a, $($t: Into<AnyTensorRef<'a>>),*> ReplayReads<'a> for ($($t,)*) {
+    impl<'a, $($t: ReplayRead<'a>),*> ReplayReads<'a> for ($($t,)*) {
         fn into_reads(self, named: Named<'_>) -> Result<AnyIns<'a>> {
             let mut all = AnyIns::new();
             $(all.push(named.read($i, &self.$i.into())?);)*

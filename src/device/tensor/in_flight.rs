@@ -17,7 +17,7 @@ use std::ops::Deref;
 /// # fn main() -> Result<(), windlass::Error> {
 /// let device = windlass::Device::host()?;
 /// let a = device.tensor([2, 2], [1.0, 2.0, 3.0, 4.0])?;
-/// let square = device.blas().product(&a, &a)?;
+/// let square = device.matmul(&a, &a)?;
 /// let y = (&square * 0.5 + square.transpose()).eval(&device)?; // nothing waits
 /// assert_eq!(device.show(&y)?.to_string(), "[[10.5 20. ]\n [17.5 33. ]]");
 /// # Ok(()) }

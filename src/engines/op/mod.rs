@@ -86,7 +86,7 @@ use crate::core::op::{
 /// # fn main() -> Result<()> {
 /// let device = Device::host()?;
 /// let x = device.upload(vec![1.0f32, 2.0, 3.0])?.into_output();
-/// let y = device.dispatch(Square, (x.as_in(),), (device.uninit(3)?,))?.await_result()?;
+/// let y = device.dispatch(Square, (x.as_in(),), (device.uninit(3)?.into_buffer(),))?.await_result()?;
 /// assert_eq!(device.download(&y)?.await_result()?, [1.0, 4.0, 9.0]);
 /// # Ok(()) }
 /// ```

@@ -25,15 +25,15 @@ use std::marker::PhantomData;
 /// let device = Device::best()?;
 /// let stream = Stream::new(Generator::Philox, 42);
 /// let (program, _) = device.record(|r| {
-///     let counter = Counter::<f32>::of_buffer(&stream, r.operand(1)?)?;
+///     let counter = Counter::<f32>::of_buffer(&stream, r.operand(1)?.into_buffer())?;
 ///     let (noise, _) = counter.normal(r, [100])?;
-///     r.copy(noise.buffer(), r.output(100)?)?;
+///     r.copy(&noise, r.output(100)?)?;
 ///     Ok(())
 /// })?;
 /// let mut place = device.zeros::<u64>(1)?;
 /// let mut drawn = Vec::new();
 /// for _ in 0..2 {
-///     let (next, out) = program.replay((), (place, device.uninit::<f32>(100)?))?.await_result()?.buffers;
+///     let (next, out) = program.replay((), (place, device.uninit::<f32>(100)?))?.await_result()?.operands;
 ///     (place, drawn) = (next, [drawn, device.to_vec(&out)?].concat());
 /// }
 /// assert_eq!(device.to_vec(&place)?, [200]);

@@ -359,7 +359,7 @@ impl Device {
     /// let device = windlass::Device::best()?;
     /// let root = Formula::new(|x: Symbol<f32>| x.sqrt())?;
     /// let (x, all) = (device.upload(vec![4.0f32, 9.0])?.into_output(), Layout::row_major([2])?);
-    /// let out = vec![(device.uninit::<f32>(2)?.into(), all.clone())];
+    /// let out = vec![(device.uninit::<f32>(2)?.into_buffer().into(), all.clone())];
     /// let pending = device.evaluate(root.expr(), root.scalars(), vec![((&x).into(), all)], out)?;
     /// let (out,) = pending.await_result()?.downcast::<windlass::DeviceBuffer<f32>>()?;
     /// assert_eq!(device.download(&out)?.await_result()?, [2.0, 3.0]);

@@ -43,7 +43,7 @@
 //!
 //! `stream` is the value, `seeds` those of the streams split off, `scrambled` cuRAND's tables for a sequence, `layout` how
 //! draws use its words, `distribution` and `between` the distributions, `parameter` checks their parameters in the element's
-//! type, `spec` is their plain data; `draw`, `arrays` and `permute` are the ops, `weights` composes them, `front` the caller's side, `host` the arithmetic,
+//! type, `spec` is their plain data; `draw`, `arrays` and `permute` are the ops, `front` the caller's side, `host` the arithmetic,
 //! `cuda_half` and `kernels` the same on a GPU.
 
 mod arrays;
@@ -61,8 +61,6 @@ mod scrambled;
 mod seeds;
 mod spec;
 mod stream;
-#[cfg(feature = "expressions")]
-mod weights;
 
 pub use between::{Between, Limits};
 pub use distribution::{

@@ -2,19 +2,19 @@
 
 #[cfg(feature = "host")]
 pub(super) use super::batch;
+pub(super) use super::given::{Given, GivenTensor, elements_of, head, matrices_of};
 #[cfg(feature = "host")]
 pub(super) use super::host::{Memory, Operands, small};
-pub(super) use super::given::{Given, GivenTensor, elements_of, head, matrices_of};
 pub(super) use super::matrix::{Matrix, check_len};
 #[cfg(feature = "cuda")]
 pub(super) use super::native::{At, Copy, Group};
 #[cfg(feature = "cuda")]
 pub(super) use super::routine::Call;
 pub(super) use super::routine::{Routine, cost};
+pub(super) use super::small::{Job, Task, fits};
 #[cfg(feature = "host")]
 pub(super) use super::verdict::first;
 pub(super) use super::verdict::{First, Meaning};
-pub(super) use super::small::{Job, Task, fits};
 pub(super) use super::{Solver, SolverElement};
 
 pub(super) use crate::core::error::{Error, Result};

@@ -2,7 +2,8 @@
 //! have the same bits. Both are chosen by the operation, the sizes and the type, never by how many matrices there are, so a
 //! matrix has the same factors alone and in a batch.
 
-#[cfg(all(test, feature = "cuda", feature = "host"))]
+#[cfg(test)]
+#[cfg(all(feature = "cuda", feature = "host"))]
 mod tests;
 
 use super::matrix::Matrix;

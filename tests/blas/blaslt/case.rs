@@ -253,7 +253,6 @@ pub struct Plan {
 pub struct Freedom {
     /// Only column order, A transposed and B not, multiples of 16, no gaps but those.
     pub tidy: bool,
-    pub complex: bool,
     pub fp8: bool,
     /// D is an 8-bit float.
     pub fp8_out: bool,
@@ -338,13 +337,6 @@ impl Plan {
         let [a, b] = self.conjugate;
         let spec = if a { Matmul::new().conjugate_a() } else { Matmul::new() };
         if b { spec.conjugate_b() } else { spec }
-    }
-
-    /// Whether a bias may lie across the lines of D: then the library is not asked for the product as it is.
-    pub fn is_in_steps(&self) -> bool {
-        let bias = self.kind.biased() || matches!(self.kind, Kind::DReluBgrad | Kind::DGeluBgrad);
-        let chosen = self.kind.gradient() && (self.m == 1 || self.n == 1);
-        bias && (chosen || self.per_row == (self.lay[3].order == Order::Row))
     }
 
     /// Elements of a bias.

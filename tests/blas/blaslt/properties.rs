@@ -15,7 +15,6 @@ where
     D: Num,
 {
     let free = Freedom {
-        complex: A::COMPLEX,
         fp8: A::DTYPE == DType::F8E4M3,
         in_place: true,
         integer: D::DTYPE == DType::I32,

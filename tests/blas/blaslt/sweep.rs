@@ -31,7 +31,6 @@ where
                 }
                 let free = Freedom {
                     tidy: seed % 3 == 0,
-                    complex: A::COMPLEX,
                     fp8: eight(A::DTYPE),
                     fp8_out: eight(D::DTYPE),
                     in_place: C::DTYPE == D::DTYPE,

@@ -161,6 +161,6 @@ fn a_conjugate_is_served_where_the_library_transposes() {
         let real = device.contiguous_columns(a.as_real().unwrap().index(2, 0).unwrap()).unwrap();
         let got =
             blas.gemv(Gemv::new().conjugate_a(), &real, up(&device, [1.0, 1.0]).share(), device.uninit(2).unwrap());
-        assert_eq!(down(&device, &got.unwrap()), [4.0, 2.0]);
+        assert_eq!(down(&device, got.unwrap()), [4.0, 2.0]);
     }
 }

@@ -19,6 +19,7 @@ fn says(device: &Device, rejected: Rejected<(Tensor<f64>,)>, name: &str, parts: 
 }
 
 /// A tensor to read and one to write, of any shape.
+#[expect(clippy::type_complexity, reason = "two closures")]
 fn tensors(device: &Device) -> (impl Fn(&[usize]) -> Tensor<f64>, impl Fn(&[usize]) -> Tensor<f64>) {
     (move |shape| device.full(shape, 1.0).unwrap(), move |shape| device.full(shape, 7.0).unwrap())
 }
@@ -161,9 +162,10 @@ fn what_would_need_a_conjugate_alone_is_refused_with_the_remedy() {
         refuses(blas.her2(Syr::new(UP), &x, &x, rows()).unwrap_err(), "`contiguous_columns`");
         refuses(blas.gerc(Ger::new(), &x, &x, rows()).unwrap_err(), "`conj().eval()`");
         // What it serves: rows are the columns that it transposes, and a single row is a column.
-        blas.trmv(Trmv::new(UP).conjugate_a(), &rows(), y()).unwrap();
-        blas.trsv(Trmv::packed(UP).trans(Transpose::Yes).conjugate_a(), &packed, y()).unwrap();
-        blas.gerc(Ger::new(), x.slice((..1,)).unwrap(), &x, rows().part(|all| all.slice((..1,))).unwrap()).unwrap();
+        drop(blas.trmv(Trmv::new(UP).conjugate_a(), &rows(), y()).unwrap());
+        drop(blas.trsv(Trmv::packed(UP).trans(Transpose::Yes).conjugate_a(), &packed, y()).unwrap());
+        let row = rows().part(|all| all.slice((..1,))).unwrap();
+        drop(blas.gerc(Ger::new(), x.slice((..1,)).unwrap(), &x, row).unwrap());
     }
 }
 

@@ -38,10 +38,10 @@ fn all<T: Whole + BlasElement>(device: &Device, rng: &mut Rng) {
     let (factors, uplo) = ((T::whole(rng), T::whole(rng)), rng.pick(&[Uplo::Upper, Uplo::Lower]));
     let (one, row) = (a.index(0, 1).unwrap(), x.index(0, 2).unwrap());
     agree(device, "gemv", factors, |alpha, beta| {
-        down(device, &blas.gemv(Gemv::new().alpha(alpha).beta(beta), &one, &row, y(&[N])).unwrap())
+        down(device, blas.gemv(Gemv::new().alpha(alpha).beta(beta), &one, &row, y(&[N])).unwrap())
     });
     agree(device, "gemv of a batch", factors, |alpha, beta| {
-        down(device, &blas.gemv(Gemv::new().alpha(alpha).beta(beta), &a, &x, y(&[3, N])).unwrap())
+        down(device, blas.gemv(Gemv::new().alpha(alpha).beta(beta), &a, &x, y(&[3, N])).unwrap())
     });
     agree(device, "gemv_batched", factors, |alpha, beta| {
         let spec = Gemv::new().alpha(alpha).beta(beta);
@@ -49,16 +49,16 @@ fn all<T: Whole + BlasElement>(device: &Device, rng: &mut Rng) {
         all.await_result().unwrap().iter().flat_map(|y| down(device, y)).collect()
     });
     agree(device, "symv", factors, |alpha, beta| {
-        down(device, &blas.symv(Symv::new(uplo).alpha(alpha).beta(beta), &one, &row, y(&[N])).unwrap())
+        down(device, blas.symv(Symv::new(uplo).alpha(alpha).beta(beta), &one, &row, y(&[N])).unwrap())
     });
     agree(device, "ger", factors, |alpha, _| {
-        down(device, &blas.ger(Ger::new().alpha(alpha), &row, &z, y(&[N, N])).unwrap())
+        down(device, blas.ger(Ger::new().alpha(alpha), &row, &z, y(&[N, N])).unwrap())
     });
     agree(device, "syr", factors, |alpha, _| {
-        down(device, &blas.syr(Syr::new(uplo).alpha(alpha), &row, y(&[N, N])).unwrap())
+        down(device, blas.syr(Syr::new(uplo).alpha(alpha), &row, y(&[N, N])).unwrap())
     });
     agree(device, "syr2", factors, |alpha, _| {
-        down(device, &blas.syr2(Syr::new(uplo).alpha(alpha), &row, &z, y(&[N, N])).unwrap())
+        down(device, blas.syr2(Syr::new(uplo).alpha(alpha), &row, &z, y(&[N, N])).unwrap())
     });
 }
 
@@ -69,17 +69,17 @@ fn complex<T: Whole + ComplexElement<Real = R>, R: Whole + BlasElement>(device: 
     let square = || up(device, &old[..]).with_layout(Layout::columns(N, N)).unwrap();
     agree(device, "hemv", (T::whole(rng), T::whole(rng)), |alpha, beta| {
         let spec = Symv::new(uplo).alpha(alpha).beta(beta);
-        down(device, &blas.hemv(spec, &a, &x, up(device, &old[..N])).unwrap())
+        down(device, blas.hemv(spec, &a, &x, up(device, &old[..N])).unwrap())
     });
     // A zero factor by value writes nothing at all, not even the imaginary parts of the diagonal.
     agree(device, "her2", (T::real(-2.0), T::real(0.0)), |alpha, _| {
-        down(device, &blas.her2(Syr::new(uplo).alpha(alpha), &x, &z, square()).unwrap())
+        down(device, blas.her2(Syr::new(uplo).alpha(alpha), &x, &z, square()).unwrap())
     });
     agree(device, "her", (R::real(-2.0), R::real(0.0)), |alpha, _| {
-        down(device, &blas.her(Syr::new(uplo).alpha(alpha), &x, square()).unwrap())
+        down(device, blas.her(Syr::new(uplo).alpha(alpha), &x, square()).unwrap())
     });
     agree(device, "gerc", (T::whole(rng), T::real(0.0)), |alpha, _| {
-        down(device, &blas.gerc(Ger::new().alpha(alpha), &x, &z, square()).unwrap())
+        down(device, blas.gerc(Ger::new().alpha(alpha), &x, &z, square()).unwrap())
     });
 }
 

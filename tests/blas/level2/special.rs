@@ -14,14 +14,14 @@ fn nan<T: Sample + BlasElement>(device: &Device) {
     a[3 + 2 * n] = T::NAN; // row 3, column 2
     let (da, x) = (up(device, &a[..]), up(device, vec![T::real(0.0); n]));
     let y = || up(device, vec![T::real(1.0); n]);
-    let got = down(device, &blas.gemv(Gemv::new(), columns(&da, n, n), &x, y()).unwrap());
+    let got = down(device, blas.gemv(Gemv::new(), columns(&da, n, n), &x, y()).unwrap());
     assert_eq!((0..n).filter(|i| nan(&got[*i])).collect::<Vec<_>>(), [3], "gemv on {device:?}");
-    let got = down(device, &blas.symv(Symv::new(Uplo::Lower), columns(&da, n, n), &x, y()).unwrap());
+    let got = down(device, blas.symv(Symv::new(Uplo::Lower), columns(&da, n, n), &x, y()).unwrap());
     assert_eq!((0..n).filter(|i| nan(&got[*i])).collect::<Vec<_>>(), [2, 3], "symv on {device:?}");
     // The other triangle is not looked at.
-    let got = down(device, &blas.symv(Symv::new(Uplo::Upper), columns(&da, n, n), &x, y()).unwrap());
+    let got = down(device, blas.symv(Symv::new(Uplo::Upper), columns(&da, n, n), &x, y()).unwrap());
     assert!(!got.iter().any(nan), "symv on {device:?}");
-    let got = down(device, &blas.trmv(Trmv::new(Uplo::Lower), columns(&da, n, n), y()).unwrap());
+    let got = down(device, blas.trmv(Trmv::new(Uplo::Lower), columns(&da, n, n), y()).unwrap());
     assert_eq!((0..n).filter(|i| nan(&got[*i])).collect::<Vec<_>>(), [3], "trmv on {device:?}");
 
     let mut ys = vec![T::real(1.0); n];
@@ -141,7 +141,7 @@ fn the_increment_of_one_element_may_be_any_number() {
             let y = || up(&device, [2.0]).with_layout(layout(incy)).unwrap();
             let lower = Uplo::Lower;
             let check = |submitted: Submitted<Tensor<f64>>, want: f64| {
-                assert_eq!(down(&device, &submitted.unwrap()), [want], "{what}");
+                assert_eq!(down(&device, submitted.unwrap()), [want], "{what}");
             };
             check(blas.gemv(Gemv::new().beta(1.0), &a, x(incx), y()), 17.0);
             check(blas.gemv(Gemv::banded(0, 0).beta(1.0), &a, x(incx), y()), 17.0);

@@ -62,7 +62,7 @@ pub(super) const CASES: &[Case] = &[
             let [[batch, m, _], [_, _, n]] = [&all[0].extents[..], &all[1].extents[..]].map(|x| [x[0], x[1], x[2]]);
             each(&[batch, m, n], |at| product(&all[0], &all[1], at))
         },
-        refused: &[("a b: column-major strided flipped", COPY)],
+        refused: &[],
     },
     Case {
         name: "matmul of batches",

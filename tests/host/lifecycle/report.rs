@@ -2,7 +2,11 @@
 
 use crate::common::{assert_back_at, builders, devices, eventually, host, up};
 use std::sync::{Arc, Mutex};
-use windlass::{AllocationInfo, Device, DeviceBuffer, Error, FaultPlan, MemoryReport, RestartPolicy, Trace};
+use windlass::{
+    Device, DeviceBuffer, Error, FaultPlan, RestartPolicy,
+    memory_report::MemoryReport,
+    trace::{AllocationInfo, Trace},
+};
 
 const MIB: usize = 1 << 20;
 
@@ -13,7 +17,7 @@ fn share(report: &MemoryReport, label: Option<&str>) -> (u64, u64) {
 }
 
 /// What it names: bytes and labels, in its order.
-fn named(largest: &[windlass::LivingBuffer]) -> Vec<(u64, Option<&str>)> {
+fn named(largest: &[windlass::error::LivingBuffer]) -> Vec<(u64, Option<&str>)> {
     largest.iter().map(|one| (one.bytes, one.label.as_deref())).collect()
 }
 
@@ -25,7 +29,7 @@ fn largest(error: &Error) -> Vec<(u64, Option<&str>)> {
 }
 
 fn bytes(device: &Device, label: &'static str, bytes: usize) -> DeviceBuffer<u8> {
-    device.labelled(label).zeros(bytes).unwrap()
+    device.labelled(label).zeros(bytes).unwrap().into_buffer()
 }
 
 #[test]
@@ -209,7 +213,7 @@ fn a_trace_is_told_of_each_buffer_with_its_label() {
     for builder in builders() {
         let trace = Arc::new(Allocated::default());
         let device = builder.trace(trace.clone()).memory_limit(MIB as u64).open().unwrap();
-        let x = [bytes(&device, "x", 10), bytes(&device, "panics", 20), device.zeros::<u8>(30).unwrap()];
+        let x = [bytes(&device, "x", 10), bytes(&device, "panics", 20), device.zeros::<u8>(30).unwrap().into_buffer()];
         let y = up(&device, [1.0f64; 4]);
         assert!(device.zeros::<u8>(2 * MIB).is_err());
         assert_eq!(*trace.0.lock().unwrap(), [(10, Some("x")), (20, Some("panics")), (30, None), (32, None)]);

@@ -68,5 +68,5 @@ pub(super) fn gather_nd(n: &Node<'_>) -> Made {
 
 fn slices<T: Element>(n: &Node<'_>, x: &TensorRef<'_, T>) -> Made {
     let batch = n.int("batch_dims", 0) as usize;
-    Ok(vec![n.device.gather_nd(x, &n.typed::<i64>(1), batch)?.await_result()?.into()])
+    Ok(vec![n.device.gather_nd(x, n.typed::<i64>(1), batch)?.await_result()?.into()])
 }

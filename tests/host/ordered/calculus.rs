@@ -73,7 +73,7 @@ fn a_diagonal_is_put_into_zeros() {
         let x = device.tensor([2], [3.0f32, f32::NAN]).unwrap();
         let turned = device.diag(x.flip(0).unwrap(), 1).unwrap().await_result().unwrap();
         assert_eq!(device.show(&turned).unwrap().to_string(), "[[ 0. nan  0.]\n [ 0.  0.  3.]\n [ 0.  0.  0.]]");
-        let none = device.zeros_tensor::<f32>([0]).unwrap();
+        let none = device.zeros::<f32>([0]).unwrap();
         assert_eq!(device.diag(&none, 0).unwrap().shape(), [0, 0]);
         assert_eq!(made!(device, device.diag(&none, -2)), [0.0; 4]);
         let batch = device.tensor([2, 2], [1, 2, 3, 4]).unwrap();
@@ -97,7 +97,7 @@ fn statistics_leave_nan_out() {
         same(&made!(device, device.nanmin(&x, All)), &[1.0]);
         same(&made!(device, device.nanmax(device.full([1], -INF).unwrap().view(), 0)), &[-INF]);
         // No element: a sum is 0, a mean none, an extreme refused.
-        let none = device.zeros_tensor::<f64>([2, 0]).unwrap();
+        let none = device.zeros::<f64>([2, 0]).unwrap();
         same(&made!(device, device.nansum(&none, 1)), &[0.0, 0.0]);
         same(&made!(device, device.nanmean(&none, 1)), &[NAN, NAN]);
         same(&made!(device, device.nanvar(&none, 1, 0)), &[NAN, NAN]);
@@ -152,7 +152,7 @@ fn averages_take_weights_of_the_shape_or_of_the_axes() {
         let zero = device.tensor([3], [1.0f64, 0.0, -1.0]).unwrap();
         let error = device.average(&x, &zero, 1).unwrap().await_result().unwrap_err().error;
         assert_eq!(refused(&error).0, "weights");
-        let none = device.zeros_tensor::<f64>([2, 0]).unwrap();
+        let none = device.zeros::<f64>([2, 0]).unwrap();
         assert!(device.average(&none, &none, 1).unwrap().await_result().is_err());
         assert!(made!(device, device.average(&none, &none, 0)).is_empty());
         let bytes = device.tensor([2], [200u8, 100]).unwrap();
@@ -198,20 +198,20 @@ fn distances_are_none_of_vectors_that_point_nowhere() {
         same(&made!(device, device.cdist(&turned, &y, Distance::Euclidean)), &[INF, 5.0, 10.0]);
         let batch = y.unsqueeze(0).unwrap().broadcast([2, 1, 2]).unwrap();
         assert_eq!(device.cdist(&x, &batch, Distance::Squared).unwrap().shape(), [2, 3, 1]);
-        let none = device.zeros_tensor::<f64>([0, 2]).unwrap();
+        let none = device.zeros::<f64>([0, 2]).unwrap();
         assert_eq!(device.cdist(&x, &none, Distance::Squared).unwrap().shape(), [3, 0]);
-        let flat = device.zeros_tensor::<f64>([2, 0]).unwrap();
+        let flat = device.zeros::<f64>([2, 0]).unwrap();
         same(&made!(device, device.cdist(&flat, &flat, Distance::Euclidean)), &[0.0; 4]);
         // A product, of equal vectors.
         let long = device.full([2, 100], 0.1f32).unwrap();
         assert!(made!(device, device.cdist(&long, &long, Distance::Euclidean)).iter().all(|x| *x < 1e-2));
         let halves = device.full([1, 100], f16::from_f32(60.0)).unwrap();
-        let zero = device.zeros_tensor::<f16>([1, 100]).unwrap();
+        let zero = device.zeros::<f16>([1, 100]).unwrap();
         assert_eq!(made!(device, device.cdist(&halves, &zero, Distance::Euclidean)), [f16::from_f32(600.0)]);
         let bytes = device.tensor([1, 1], [200u8]).unwrap();
         let other = device.tensor([1, 1], [100u8]).unwrap();
         assert_eq!(made!(device, device.cdist(&other, &bytes, Distance::Squared)), [10000.0]);
-        assert_eq!(names!(device.cdist(&x, &device.zeros_tensor::<f64>([1, 1]).unwrap(), Distance::Squared)), "y");
+        assert_eq!(names!(device.cdist(&x, &device.zeros::<f64>([1, 1]).unwrap(), Distance::Squared)), "y");
         assert_eq!(names!(device.cdist(x.index(0, 0).unwrap(), &y, Distance::Squared)), "x");
     }
 }
@@ -228,7 +228,7 @@ fn differences_go_down_to_nothing() {
         let flags = device.tensor([3], [Bool(1), Bool(0), Bool(2)]).unwrap();
         assert_eq!(made!(device, device.diff(&flags, 1, 0)), [Bool(1), Bool(1)]);
         // More orders than one formula takes.
-        let powers = device.map(&device.arange(0i64, 20, 1).unwrap(), |x| x * x * x * x * x * x * x * x * x).unwrap();
+        let powers = device.map(device.arange(0i64, 20, 1).unwrap(), |x| x * x * x * x * x * x * x * x * x).unwrap();
         assert_eq!(made!(device, device.diff(&powers, 9, 0)), [362880; 11]);
         same(&made!(device, device.diff(&device.tensor([3], [INF, INF, 1.0]).unwrap(), 1, 0)), &[NAN, -INF]);
         assert_eq!(names!(device.diff(&x, 1, 2)), "axis");
@@ -249,7 +249,7 @@ fn slopes_are_between_two_points() {
         assert_eq!(names!(device.gradient(&x, &device.full([3], 1.0).unwrap(), 0)), "spacing");
         let complex = device.tensor([2], [Complex::new(0.0f32, 0.0), Complex::new(1.0, 2.0)]).unwrap();
         assert_eq!(made!(device, device.gradient(&complex, 0.5, 0)), [Complex::new(2.0, 4.0); 2]);
-        let none = device.zeros_tensor::<f64>([0, 3]).unwrap();
+        let none = device.zeros::<f64>([0, 3]).unwrap();
         assert_eq!(device.gradient(&none, 1.0, 1).unwrap().shape(), [0, 3]);
     }
 }
@@ -262,7 +262,7 @@ fn integrals_begin_at_a_point() {
         assert_eq!(made!(device, device.cumulative_trapezoid(y.flip(1).unwrap(), 2.0, 1)), [254.0, 382.0, 3.0, 4.0]);
         let at = device.tensor([3], [0.0, 1.0, 3.0]).unwrap();
         assert_eq!(made!(device, device.trapezoid(&y, &at, -1)), [318.0, 3.5]);
-        let none = device.zeros_tensor::<f64>([2, 0]).unwrap();
+        let none = device.zeros::<f64>([2, 0]).unwrap();
         assert_eq!(made!(device, device.trapezoid(&none, 1.0, 1)), [0.0, 0.0]);
         assert_eq!(made!(device, device.trapezoid(y.slice((.., 0..1)).unwrap(), 1.0, 1)), [0.0, 0.0]);
         assert_eq!(names!(device.cumulative_trapezoid(&none, 1.0, 1)), "y");
@@ -313,8 +313,8 @@ fn vectors_across_others_have_three_elements() {
             refused(&error),
             ("b".to_owned(), "1 elements along axis 1, but a vector has 3: `pad` gives one of 2 a third".to_owned())
         );
-        let none = device.zeros_tensor::<i32>([0, 3]).unwrap();
-        assert_eq!(device.cross(&none, &device.zeros_tensor::<i32>([3]).unwrap(), -1).unwrap().shape(), [0, 3]);
+        let none = device.zeros::<i32>([0, 3]).unwrap();
+        assert_eq!(device.cross(&none, &device.zeros::<i32>([3]).unwrap(), -1).unwrap().shape(), [0, 3]);
         same(
             &made!(
                 device,
@@ -338,7 +338,7 @@ fn angles_go_on_without_jumps() {
         let x = device.tensor([3], [0.0f64, 2.0, 0.0]).unwrap();
         assert_eq!(made!(device, device.unwrap(&x, 4.0, 0)), [0.0, 2.0, 0.0]);
         same(&made!(device, device.unwrap(&device.tensor([3], [0.0, NAN, 1.0]).unwrap(), 4.0, 0)), &[0.0, NAN, NAN]);
-        let none = device.zeros_tensor::<f64>([2, 0]).unwrap();
+        let none = device.zeros::<f64>([2, 0]).unwrap();
         assert_eq!(device.unwrap(&none, 1.0, 1).unwrap().shape(), [2, 0]);
         let columns = device.tensor([2, 2], [0.0f32, 0.0, 3.0, 5.0]).unwrap();
         assert_eq!(made!(device, device.unwrap(columns.flip(1).unwrap(), 4.0, 0)), [0.0, 0.0, 1.0, -1.0]);

@@ -53,40 +53,31 @@ fn an_index_that_is_out_of_range_is_told_by_its_place() {
 #[test]
 fn indices_of_another_shape_are_refused_by_name() {
     for device in devices() {
-        let x = device.zeros_tensor::<f32>([2, 3]).unwrap();
-        let two = device.zeros_tensor::<i64>([2]).unwrap();
+        let x = device.zeros::<f32>([2, 3]).unwrap();
+        let two = device.zeros::<i64>([2]).unwrap();
         let error = device.take_along_axis(&x, &two, 0).unwrap_err();
         assert_eq!(refused(&error).0, "indices");
-        let wrong = device.zeros_tensor::<i64>([2, 4]).unwrap();
+        let wrong = device.zeros::<i64>([2, 4]).unwrap();
         let error = device.take_along_axis(&x, &wrong, 0).unwrap_err();
         let what = "shape [2, 4], but `x` has [2, 3]: beside axis 0 they are equal, or one of them is 1";
         assert_eq!(refused(&error), ("indices".to_owned(), what.to_owned()));
         assert_eq!(refused(&device.take_along_axis(&x, &wrong, 2).unwrap_err()).0, "axis");
-        let none = device.zeros_tensor::<f32>([2, 0]).unwrap();
-        assert_eq!(refused(&device.take_along_axis(&none, &two.reshape([2, 1]).unwrap(), 1).unwrap_err()).0, "indices");
+        let none = device.zeros::<f32>([2, 0]).unwrap();
+        assert_eq!(refused(&device.take_along_axis(&none, two.reshape([2, 1]).unwrap(), 1).unwrap_err()).0, "indices");
+        assert_eq!(refused(&device.gather_nd(&x, &device.zeros::<i64>([2, 3]).unwrap(), 0).unwrap_err()).0, "indices");
         assert_eq!(
-            refused(&device.gather_nd(&x, &device.zeros_tensor::<i64>([2, 3]).unwrap(), 0).unwrap_err()).0,
+            refused(&device.gather_nd(&x, &device.zeros::<i64>([0usize; 0]).unwrap(), 0).unwrap_err()).0,
             "indices"
         );
-        assert_eq!(
-            refused(&device.gather_nd(&x, &device.zeros_tensor::<i64>([0usize; 0]).unwrap(), 0).unwrap_err()).0,
-            "indices"
-        );
-        assert_eq!(
-            refused(&device.gather_nd(&x, &device.zeros_tensor::<i64>([2, 0]).unwrap(), 0).unwrap_err()).0,
-            "indices"
-        );
-        assert_eq!(
-            refused(&device.gather_nd(&x, &device.zeros_tensor::<i64>([3, 1]).unwrap(), 1).unwrap_err()).0,
-            "indices"
-        );
+        assert_eq!(refused(&device.gather_nd(&x, &device.zeros::<i64>([2, 0]).unwrap(), 0).unwrap_err()).0, "indices");
+        assert_eq!(refused(&device.gather_nd(&x, &device.zeros::<i64>([3, 1]).unwrap(), 1).unwrap_err()).0, "indices");
     }
 }
 
 #[test]
 fn places_in_a_batch_are_those_of_their_own_part() {
     for device in devices() {
-        let x = device.tabulate([2, 3, 2], || windlass::expressions::index()).unwrap().await_result().unwrap();
+        let x = device.tabulate([2, 3, 2], windlass::expressions::index).unwrap().await_result().unwrap();
         let places = device.tensor([2, 1, 1], [2i64, -3]).unwrap();
         let rows = device.gather_nd(&x, &places, 1).unwrap().await_result().unwrap();
         assert_eq!((rows.shape(), read(&device, &rows)), (&[2, 1, 2][..], vec![4, 5, 6, 7]));
@@ -94,7 +85,7 @@ fn places_in_a_batch_are_those_of_their_own_part() {
         let rows = device.gather_nd(x.flip(0).unwrap(), &places, 1).unwrap().await_result().unwrap();
         assert_eq!(read(&device, &rows), [10, 11, 0, 1]);
         // More places than one formula takes.
-        let many = device.tabulate([1, 1, 1, 1, 1, 1, 1, 2, 3], || windlass::expressions::index()).unwrap();
+        let many = device.tabulate([1, 1, 1, 1, 1, 1, 1, 2, 3], windlass::expressions::index).unwrap();
         let many = many.await_result().unwrap();
         let places = device.tensor([2, 9], [0, 0, 0, 0, 0, 0, 0, 1, 2, -1, 0, 0, 0, 0, 0, 0, -2, -1]).unwrap();
         let made = device.gather_nd(&many, &places, 0).unwrap().await_result().unwrap();
@@ -126,7 +117,7 @@ fn what_a_mask_shows_is_written() {
         assert_eq!(read(&device, &made), [1.0, 10.0, 3.0, 4.0]);
         let long = truth(&device, &[3], &[true; 3]);
         assert!(device.masked_fill(x(), &long, 1.0).unwrap_err().back.is_some());
-        let none = device.zeros_tensor::<f32>([0]).unwrap();
+        let none = device.zeros::<f32>([0]).unwrap();
         let made = device.masked_fill(none, &truth(&device, &[0], &[]), 1.0).unwrap().await_result().unwrap();
         assert!(made.is_empty());
     }
@@ -149,7 +140,7 @@ fn as_many_values_are_written_as_a_mask_shows() {
         let error = device.masked_scatter(x(), &short, &values).unwrap_err().error;
         assert_eq!(refused(&error).0, "mask");
         let none = truth(&device, &[3], &[false; 3]);
-        let made = device.masked_scatter(x(), &none, &device.zeros_tensor::<i32>([0]).unwrap()).unwrap();
+        let made = device.masked_scatter(x(), &none, &device.zeros::<i32>([0]).unwrap()).unwrap();
         assert_eq!(read(&device, &made.await_result().unwrap()), [1, 2, 3]);
     }
 }
@@ -187,7 +178,7 @@ fn rows_are_searched_each_in_its_own_vector() {
         // Rows and values that run backwards, in a batch of one each.
         let turned = device.searchsorted(rows.flip(0).unwrap(), values.flip(0).unwrap(), SearchSide::Left);
         assert_eq!(read(&device, &turned.unwrap().await_result().unwrap()), [1, 3, 4, 1, 3, 0]);
-        let none = device.zeros_tensor::<f32>([2, 0]).unwrap();
+        let none = device.zeros::<f32>([2, 0]).unwrap();
         let made = device.searchsorted(&none, &values, SearchSide::Right).unwrap().await_result().unwrap();
         assert_eq!(read(&device, &made), [0; 6]);
         let made = device.searchsorted(&rows, &none, SearchSide::Right).unwrap().await_result().unwrap();

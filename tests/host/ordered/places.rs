@@ -37,7 +37,7 @@ fn searches_count_what_is_smaller() {
                 }
             }
         });
-        let (x, values) = (device.zeros_tensor::<i32>([2, 2]).unwrap(), device.zeros_tensor::<i32>([3, 2]).unwrap());
+        let (x, values) = (device.zeros::<i32>([2, 2]).unwrap(), device.zeros::<i32>([3, 2]).unwrap());
         let error = device.searchsorted(&x, &values, SearchSide::Left).unwrap_err();
         let what = "shape [2, 2], but `values` has [3, 2]: a vector for all values, or one for each row of them";
         assert_eq!(refused(&error), ("sorted".to_owned(), what.to_owned()));

@@ -84,7 +84,7 @@ fn strided_copies_and_fills_of_tensors() {
             let (rows, cols) = (33, 40);
             let (a, y) = (rng.bits::<i16>(rows * cols), rng.bits::<i16>(rows * cols));
             alike(&device, "strided", a, y, |d, a, y| {
-                let a = TensorRef::from(a.clone());
+                let a = a.clone();
                 let turned = d.contiguous(a.reshape([rows, cols])?.transpose())?.into_output();
                 let y = d.fill(Tensor::from_buffer(y, [cols, rows])?.part(|all| all.diagonal(1, 0, 1))?, 7)?;
                 let y = y.into_output().part(|all| all.slice((AxisSlice::from(..).step(-2), 5..)))?;

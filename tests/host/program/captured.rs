@@ -7,8 +7,6 @@ use crate::common::{
 };
 use windlass::{Device, DeviceBuffer, Error, Program};
 
-type Pair = (DeviceBuffer<f64>, DeviceBuffer<f64>);
-
 /// `y += x`, where `x` is captured.
 fn adds(device: &Device, x: &DeviceBuffer<f64>) -> Program {
     let recorded = device.record(|r| r.blas().axpy(1.0, x, r.operand::<f64>(x.len())?).map(drop).map_err(Error::from));
@@ -165,9 +163,9 @@ fn the_verdict_of_a_step_comes_with_each_replay() {
     for device in recorders() {
         let (program, verdict) = device
             .record(|r| {
-                let (x, places) = (TensorRef::from(r.input::<f32>(3)?), TensorRef::from(r.input::<i64>(2)?));
+                let (x, places) = (r.input::<f32>(3)?, r.input::<i64>(2)?);
                 let ((taken,), verdict) = r.take(x, places, 0)?.into_parts();
-                r.update(Tensor::from(r.operand::<f32>(2)?), &taken, |y, taken| y + taken).map(drop)?;
+                r.update(r.operand::<f32>(2)?, &taken, |y, taken| y + taken).map(drop)?;
                 r.later(verdict)
             })
             .unwrap();

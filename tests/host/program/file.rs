@@ -229,7 +229,7 @@ fn bad_files_and_arguments_are_refused_by_name() {
     let mut newer = good.clone();
     newer[16] += 1;
     std::fs::write(&file.0, &newer).unwrap();
-    assert!(why(load(&file.0)).contains("version 2"));
+    assert!(why(load(&file.0)).contains("reads version 3"));
 
     std::fs::write(&file.0, &good).unwrap();
     assert!(why(Program::load(&device, &file.0, ())).contains("0 buffers, but 1 windows were recorded"));

@@ -89,9 +89,9 @@ fn random_programs_compute_the_same_recorded_loaded_and_sent() {
             let [c, e] = [&c, &e].map(|data| Tensor::from(up(device, data.clone())));
             let (mut program, ()) = device
                 .record(|r| {
-                    let (x, z) = (TensorRef::from(r.input::<f32>(N)?), TensorRef::from(r.input::<f32>(N)?));
+                    let (x, z) = (r.input::<f32>(N)?, r.input::<f32>(N)?);
                     let (c, e) = (c.view(), e.view());
-                    steps(r, &[x, z, c, e], r.operand::<f32>(N)?.into(), seed).map(drop)
+                    steps(r, &[x, z, c, e], r.operand::<f32>(N)?, seed).map(drop)
                 })
                 .unwrap();
             check(&mut program, device, "recorded");
@@ -110,9 +110,9 @@ fn random_programs_compute_the_same_recorded_loaded_and_sent() {
 fn difference(device: &Device, c: &Tensor<f32>) -> Program {
     let (program, ()) = device
         .record(|r| {
-            let (x, y) = (TensorRef::from(r.input::<f32>(N)?), r.output::<f32>(N)?);
+            let (x, y) = (r.input::<f32>(N)?, r.output::<f32>(N)?);
             let twice = r.map(x, |x| x * 2.0)?.into_output();
-            r.map_into((c, &twice), Tensor::from(y), |(c, twice)| c - twice).map(drop)?;
+            r.map_into((c, &twice), y, |(c, twice)| c - twice).map(drop)?;
             Ok(())
         })
         .unwrap();
@@ -142,9 +142,9 @@ fn two_inputs_that_were_one_buffer_in_a_replay_stay_two() {
     for device in both() {
         let (mut program, ()) = device
             .record(|r| {
-                let (x, z) = (TensorRef::from(r.input::<f32>(N)?), TensorRef::from(r.input::<f32>(N)?));
+                let (x, z) = (r.input::<f32>(N)?, r.input::<f32>(N)?);
                 let twice = r.map(x, |x| x * 2.0)?.into_output();
-                let y = Tensor::from(r.output::<f32>(N)?);
+                let y = r.output::<f32>(N)?;
                 r.map_into((z, &twice), y, |(z, twice)| z - twice).map(drop)?;
                 Ok(())
             })

@@ -214,7 +214,7 @@ fn a_program_of_nothing_does_nothing() {
         let (program, ()) = device.record(|_| Ok(())).unwrap();
         program.replay((), ()).unwrap().await_result().unwrap();
         let (program, ()) = device.record(|r| r.operand::<f32>(3).map(drop)).unwrap();
-        let (x,) = program.replay((), (up(&device, [1.0; 3]),)).unwrap().await_result().unwrap().operands;
+        let (x,) = program.replay((), (up(&device, [1.0f32; 3]),)).unwrap().await_result().unwrap().operands;
         assert_eq!(down(&device, &x), [1.0; 3]);
     }
 }

@@ -22,7 +22,7 @@ fn exponentials_with_a_closed_form() {
     for device in devices() {
         let exp = |a: &Tensor<f64>| device.expm(a).unwrap();
         let nothing = exp(&square(&device, 5, |_, _| 0.0));
-        assert_eq!(apart(&device, &nothing, |i, j| f64::from(i == j)), 0.0);
+        assert!(apart(&device, &nothing, |i, j| f64::from(i == j)) <= f64::EPSILON);
         let diagonal = |i: usize, j: usize| if i == j { [-700.0, -3.0, 0.0, 1e-300, 2.5][i] } else { 0.0 };
         let got = device.to_vec(&exp(&square(&device, 5, diagonal))).unwrap();
         for i in 0..5 {
@@ -161,7 +161,7 @@ fn triangles_are_solved_however_they_lie() {
 /// By a copy that lies as a routine reads it.
 fn upper(device: &Device, a: &TensorRef<'_, f64>, b: &Tensor<f64>) -> Vec<f64> {
     let copy = device.contiguous(a).unwrap();
-    device.to_vec(&device.solve_triangular(Uplo::Upper, &copy, b).unwrap()).unwrap()
+    device.to_vec(device.solve_triangular(Uplo::Upper, &copy, b).unwrap()).unwrap()
 }
 
 #[test]

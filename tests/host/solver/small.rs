@@ -222,7 +222,7 @@ fn what_is_wrong_with_one_matrix_is_its_own_verdict() {
                     assert!(info == [0] && verdict.is_ok(), "{what}: {info:?}");
                     assert_same_bits(&one(device, &x, k), &down(device, &alone), &what);
                 }
-                let qr = solver.qr(&device.tensor([count, m, n], a).unwrap()).unwrap().await_result().unwrap();
+                let qr = solver.qr(device.tensor([count, m, n], a).unwrap()).unwrap().await_result().unwrap();
                 let q = qr.q(&solver).unwrap().await_result().unwrap();
                 for k in 0..count {
                     let is_broken = [0, 4, count - 1].contains(&k);

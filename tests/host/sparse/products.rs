@@ -126,12 +126,11 @@ fn scalars_are_read_from_device_memory() {
             for trans in [Transpose::No, Transpose::Yes] {
                 let by_value = match trans {
                     Transpose::No => down(&device, &by_value),
-                    _ => down(
-                        &device,
-                        &sparse.spmv(Spmv::new().trans(trans).alpha(2.0).beta(-1.0), &a, &x, y()).unwrap(),
-                    ),
+                    _ => {
+                        down(&device, sparse.spmv(Spmv::new().trans(trans).alpha(2.0).beta(-1.0), &a, &x, y()).unwrap())
+                    }
                 };
-                let at = down(&device, &sparse.spmv(spec.clone().trans(trans), &a, &x, y()).unwrap());
+                let at = down(&device, sparse.spmv(spec.clone().trans(trans), &a, &x, y()).unwrap());
                 // A GPU sums a transposed product in any order.
                 let apart = at.iter().zip(&by_value).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
                 assert!(apart <= if trans == Transpose::No { 0.0 } else { 1e-4 }, "{i}, {trans:?}: {apart:e}");

@@ -268,7 +268,7 @@ fn a_mirror_that_finds_no_room_is_stale_and_says_so_in_its_own_length() {
     assert!(matches!(device.rebuild(LONG), Err(Error::OutOfMemory { .. })));
     assert_eq!((table.get().len(), table.get().generation(), kept.len()), (600 << 10, 0, 600 << 10));
     assert!(device.download(table.get()).unwrap_err().is_poisoning());
-    assert!(device.duplicate(&table.get()).is_err_and(|rejected| rejected.is_poisoning()));
+    assert!(device.duplicate(table.get()).is_err_and(|rejected| rejected.is_poisoning()));
 }
 
 #[test]

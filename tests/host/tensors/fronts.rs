@@ -399,6 +399,6 @@ fn conjugates_are_those_of_the_elements_or_refused_by_name() {
         // A real number is its conjugate.
         let x = device.tensor([2, 2], [1.0, 2.0, 3.0, 4.0]).unwrap();
         let c = device.blas().gemm(Gemm::new().conjugate_a().conjugate_b(), &x, &x, device.uninit([2, 2]).unwrap());
-        assert_eq!(device.to_vec(&c.unwrap()).unwrap(), [7.0, 10.0, 15.0, 22.0]);
+        assert_eq!(device.to_vec(c.unwrap()).unwrap(), [7.0, 10.0, 15.0, 22.0]);
     }
 }

@@ -244,8 +244,8 @@ fn batches(bench: &Bench) {
     let (first, second) = (columns(&a, 2, 3), columns(&b, 3, 2));
     let (row, column) = (columns(&a, 4, 1).transpose(), columns(&b, 4, 1));
     bench.calls(
-        &["cublasGemmGroupedBatchedEx_64 host trans_a=[0,1] trans_b=[0,0] m=[2,1] n=[2,1] k=[3,4] alpha=[2,1] \
-           a=scratch a_type=0 lda=[2,4] b=scratch+24 b_type=0 ldb=[3,4] beta=[0,0.5] c=scratch+48 c_type=0 ldc=[2,1] \
+        &["cublasGemmGroupedBatchedEx_64 host trans_a=[0,0] trans_b=[0,0] m=[2,1] n=[2,1] k=[3,4] alpha=[2,1] \
+           a=scratch a_type=0 lda=[2,1] b=scratch+24 b_type=0 ldb=[3,4] beta=[0,0.5] c=scratch+48 c_type=0 ldc=[2,1] \
            groups=2 sizes=[2,1] compute=68"],
         |blas| {
             let groups = [(Gemm::new().alpha(2.0), 2), (Gemm::new().beta(0.5), 1)];

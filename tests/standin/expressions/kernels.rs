@@ -194,7 +194,7 @@ fn a_program_of_formulas_is_replayed_with_the_same_bits() {
     let recorded = gpu.record(|r| {
         let (x, y) = (r.input::<f32>(N)?, r.operand::<f32>(N)?);
         let t = r.map(x.clone(), |x| x.sin() * 2.0)?.into_output();
-        let y = r.map_into((&t, x.clone()), Tensor::from(y), |(t, x)| t - x * x)?.into_output();
+        let y = r.map_into((&t, x.clone()), y, |(t, x)| t - x * x)?.into_output();
         let y = r.update(y, x, |y, x| y + x)?.into_output();
         drop(y);
         Ok(())

@@ -160,10 +160,10 @@ fn a_pool_gives_its_hoard_back_to_a_library_that_wants_it() {
     assert!(driver.live("pool_reserved") > 7 << 20, "the pool keeps what it once had");
     let trims = driver.calls_of("cuMemPoolTrimTo");
     let pool = || device.memory().unwrap().pool.unwrap();
-    assert_eq!((pool().trims, pool().threshold), (trims as u64, u64::MAX));
+    assert_eq!((pool().trims, pool().threshold), (trims, u64::MAX));
     let y = device.blas().axpy(1.0, &x, y).expect("the handle finds room after a trim").into_buffer();
     assert!(driver.calls_of("cuMemPoolTrimTo") > trims);
-    assert_eq!(pool().trims, driver.calls_of("cuMemPoolTrimTo") as u64);
+    assert_eq!(pool().trims, driver.calls_of("cuMemPoolTrimTo"));
     assert!(driver.calls_of("cublasCreate") >= 2, "it was tried again");
     let after = (told.0.load(Ordering::Relaxed), device.stats().dispatches);
     assert_eq!(after, (before.0 + 1, before.1 + 1), "it is told and counted once");

@@ -147,24 +147,6 @@ pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     registry.add::<Assign>();
 }
 
-/// Whether two operands of one shape are runs of memory in the same order.
-pub(in crate::device) fn runs_alike(source: &Layout, target: &Layout) -> bool {
-    let alike = || {
-        let steps = source.strides().iter().zip(target.strides());
-        steps.zip(source.shape()).all(|((a, b), n)| *n <= 1 || a == b)
-    };
-    source.shape() == target.shape() && (source.is_row_major() && target.is_row_major() || alike() && target.is_run())
-}
-
-/// # Errors
-/// [`Error::InvalidArgument`] for a target of another shape.
-pub(in crate::device) fn same_shape(source: &Layout, target: &Layout) -> Result<()> {
-    if source.shape() == target.shape() {
-        return Ok(());
-    }
-    Err(Error::invalid("target", format!("shape {:?}, but `source` has {:?}", target.shape(), source.shape())))
-}
-
 /// Copies and fills.
 impl Device {
     /// Copies a view into a tensor, or into a [`part`](Tensor::part) of one: `target[..] = source`. The source is broadcast
@@ -235,8 +217,8 @@ impl Device {
         target: impl WritableTensor<T>,
     ) -> Submitted<Tensor<T>> {
         let (source, target) = (source.into(), target.into());
-        if !runs_alike(source.layout(), &target.layout) {
-            return match same_shape(source.layout(), &target.layout) {
+        if !source.layout().runs_as(&target.layout) {
+            return match source.layout().check_same_shape(&target.layout) {
                 Ok(()) => self.assign(target, source),
                 Err(error) => Err(Rejected::new(error.in_op("copy", Assign::LIBRARY), (target.tensor,))),
             };

@@ -2,7 +2,6 @@
 
 use super::Layout;
 use crate::core::error::{Error, Result};
-use crate::device::tensor::IntoShape;
 
 /// Matrices in the words of BLAS: sizes, a leading dimension, a batch at even distances. Made by [`Layout::columns`] and
 /// [`Layout::rows`]; stands wherever a call takes a layout of a buffer ([`DeviceBuffer::view`](crate::DeviceBuffer::view),
@@ -123,15 +122,20 @@ impl IntoLayout for Lines {
     }
 }
 
+impl IntoLayout for usize {
+    fn into_layout(self) -> Result<Layout> {
+        Layout::row_major([self])
+    }
+}
+
 macro_rules! shapes { ($([$($n:ident)?] $t:ty;)*) => { $(
     impl<$(const $n: usize)?> IntoLayout for $t {
         fn into_layout(self) -> Result<Layout> {
-            Layout::row_major(IntoShape::axes(self))
+            Layout::row_major(self)
         }
     }
 )* } }
 shapes! {
-    [] usize;
     [N] [usize; N];
     [N] &[usize; N];
     [] &[usize];

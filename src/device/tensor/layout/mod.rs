@@ -228,6 +228,24 @@ impl Layout {
         self.span().1 == self.len() && self.is_distinct()
     }
 
+    /// Whether this layout and that of a target, of one shape, are runs of memory in the same order.
+    pub(crate) fn runs_as(&self, target: &Layout) -> bool {
+        let alike = || {
+            let steps = self.strides.iter().zip(&target.strides);
+            steps.zip(&self.extents).all(|((a, b), n)| *n <= 1 || a == b)
+        };
+        self.extents == target.extents && (self.is_row_major() && target.is_row_major() || alike() && target.is_run())
+    }
+
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a target of another shape.
+    pub(crate) fn check_same_shape(&self, target: &Layout) -> Result<()> {
+        if self.extents == target.extents {
+            return Ok(());
+        }
+        Err(Error::invalid("target", format!("shape {:?}, but `source` has {:?}", target.shape(), self.shape())))
+    }
+
     fn is_dense<'a>(&self, from_the_fastest: impl Iterator<Item = (&'a usize, &'a isize)>) -> bool {
         let mut next = 1;
         self.is_empty()

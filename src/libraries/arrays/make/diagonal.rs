@@ -34,7 +34,7 @@ impl Device {
         };
         let side = n.saturating_add(k.unsigned_abs());
         extents.extend([side, side]);
-        let matrices = self.zeros_tensor::<T>(extents)?;
+        let matrices = self.zeros::<T>(extents)?;
         let part = matrices.part(|all| all.diagonal(k, -2, -1)).map_err(|rejected| rejected.error)?;
         self.assign(part, &x).map_err(|rejected| rejected.error)
     }

@@ -51,6 +51,7 @@ pub(super) fn search<T: Ordered>(
     };
     // The place grows by each power of two that leaves the element before it before the value.
     let mut step = n.checked_ilog2().map_or(0, |bits| 1i64 << bits);
+    #[expect(clippy::erasing_op, reason = "a zero in each place")]
     let mut place = device.tabulate(extents, || position(0) * 0i64)?;
     let len = n as i64;
     while step > 0 {

@@ -38,7 +38,7 @@ fn product<R: BlasElement>(device: &Device, x: &AnyTensorRef<'_>, ddof: u32) -> 
     };
     let centred = downcast::<R>(centred)?;
     let turned = conjugate.as_ref().unwrap_or(&centred).swap_axes(-2, -1)?;
-    Ok((device.blas().product(&centred, &turned)?.into_output().into(), scale))
+    Ok((device.matmul(&centred, &turned)?.into_output().into(), scale))
 }
 
 fn scaled(product: &AnyTensor, scale: f64) -> Result<Untyped<'_>> {

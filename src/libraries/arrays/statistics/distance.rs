@@ -112,7 +112,7 @@ fn distances<R: GemmElement<Out = R>>(
         lists.products()?.reduce_any(device, ReductionKind::Sum, Bits(lists.last.0, false))?
     } else {
         let (x, y) = (factor::<R>(device, x)?, factor::<R>(device, y)?);
-        device.blas().product(&x, &y.swap_axes(-2, -1)?)?.into_output().into()
+        device.matmul(&x, &y.swap_axes(-2, -1)?)?.into_output().into()
     };
     let (of_x, of_y) = (lists.squares(device, &lists.x)?, lists.squares(device, &lists.y)?);
     let combined = combined(distance, [&product, &of_x, &of_y], R::DTYPE)?;

@@ -156,6 +156,7 @@ impl<T: Real, const L: usize> Loop for Group<'_, '_, T, L> {
             Task::Factor | Task::Least => {
                 // A NaN in the lanes of matrices that hold a NaN or an infinity.
                 let broken = a.x.iter().fold(Wide::zero(), |sum, x| x.fma(Wide::zero(), sum));
+                #[expect(clippy::eq_op, reason = "a NaN alone is not itself")]
                 let broken = broken.map(|x| if x == x { T::default() } else { T::ONE });
                 a.x.iter_mut().for_each(|x| *x = Wide::zero().or(*x, broken));
                 steps::factor(&mut a, tau);
@@ -234,7 +235,9 @@ fn scatter<'t, T: Real, const L: usize>(
     to: impl Iterator<Item = &'t mut [T]>,
     (ld, cols): (usize, usize),
 ) {
-    from.x.iter_mut().for_each(|x| *x = x.map(|x| if x == x { x } else { T::NAN }));
+    #[expect(clippy::eq_op, reason = "a NaN alone is not itself")]
+    let canonical = |x: T| if x == x { x } else { T::NAN };
+    from.x.iter_mut().for_each(|x| *x = x.map(canonical));
     for (l, to) in to.enumerate() {
         for (from, to) in from.columns().take(cols).zip(to.chunks_mut(ld.max(1))) {
             let lane = from.iter().filter_map(|x| x.0.get(l));
