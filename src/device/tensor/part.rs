@@ -12,7 +12,8 @@ use std::convert::Infallible;
 #[derive(Debug)]
 pub struct Part<T: Element> {
     pub(super) tensor: Tensor<T>,
-    pub(super) layout: Layout,
+    /// `None` for the tensor's own.
+    layout: Option<Layout>,
 }
 
 impl<T: Element> Tensor<T> {
@@ -36,7 +37,7 @@ impl<T: Element> Tensor<T> {
             Ok(layout)
         });
         match made {
-            Ok(layout) => Ok(Part { tensor: self, layout }),
+            Ok(layout) => Ok(Part { tensor: self, layout: Some(layout) }),
             Err(error) => Err(Rejected::new(error, self)),
         }
     }
@@ -45,7 +46,7 @@ impl<T: Element> Tensor<T> {
 impl<T: Element> Part<T> {
     /// Where the part lies in the buffer.
     pub fn layout(&self) -> &Layout {
-        &self.layout
+        self.layout.as_ref().unwrap_or(self.tensor.layout())
     }
 
     /// The tensor.
@@ -65,14 +66,14 @@ impl<T: Element> Part<T> {
     /// The window of the buffer from the first to the last element of the part, the layout in that window, and what makes the
     /// tensor again of the buffer.
     pub(crate) fn operand(self) -> (DeviceBuffer<T>, Layout, Whole) {
-        let layout = self.layout.moved_down(self.layout.span().0);
+        let layout = self.layout().moved_down(self.layout().span().0);
         let (buffer, whole) = self.window();
         (buffer, layout, whole)
     }
 
     /// As [`operand`](Self::operand), without the layout.
     pub(crate) fn window(self) -> (DeviceBuffer<T>, Whole) {
-        let (first, len) = self.layout.span();
+        let (first, len) = self.layout().span();
         let (mut buffer, layout) = self.tensor.into_parts();
         let window = (buffer.offset, buffer.len);
         (buffer.offset, buffer.len) = (buffer.offset + first, len);
@@ -143,8 +144,7 @@ impl Whole {
 
 impl<T: Element> From<Tensor<T>> for Part<T> {
     fn from(tensor: Tensor<T>) -> Self {
-        let layout = tensor.layout().clone();
-        Part { tensor, layout }
+        Part { tensor, layout: None }
     }
 }
 

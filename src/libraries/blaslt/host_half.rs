@@ -3,7 +3,8 @@
 use super::Order;
 use super::beside::{Extra, WriteSlices};
 use super::epilogue::{Function, SecondOutput};
-use super::op::{Fused, Geometry};
+use super::geometry::Geometry;
+use super::op::Fused;
 use super::operands::{ReadSlices, Reading};
 use super::sizes::Layout;
 use super::types::MatmulTypes;
@@ -16,6 +17,7 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     pub(super) fn run(&self, reads: ReadSlices<'_, T>, writes: WriteSlices<'_, T::D>) -> Result<()> {
         let Geometry { layouts: [a, b, c, d], aux, bias_stride } = *self.geometry()?;
         let [conjugate_a, conjugate_b] = self.settings.conjugate;
+        #[inline(always)]
         fn matrix<X>(data: X, conjugate: bool, layout: Layout) -> Matrix<X> {
             // A conjugate is the conjugated transpose of the transpose.
             let layout = if conjugate { layout.transposed() } else { layout };
@@ -32,8 +34,9 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let ([there_a, there_b, there_d], [outer_a, outer_b]) = (self.scaled, self.outer);
         let (scale_a, scale_b) = (next(there_a, outer_a), next(there_b, outer_b));
         let scale_d = if let Scale::Tensor(scale) = next(there_d, false) { scale } else { 1.0 };
-        let [alpha, beta] = reads.factors.map(|at| at.and_then(|at| at.first()).copied());
-        let (alpha, beta) = (alpha.unwrap_or(self.settings.alpha), beta.unwrap_or(self.settings.beta));
+        let [alpha, beta] = reads.factors;
+        let alpha = alpha.and_then(|at| at.first()).copied().unwrap_or(self.settings.alpha);
+        let beta = beta.and_then(|at| at.first()).copied().unwrap_or(self.settings.beta);
         let (mut mask_out, mut pre_out, mut grad) = (None, None, None);
         let misaligned = |_| Error::library("internal error: an operand is not aligned to its type");
         if let Some(bytes) = writes.second {

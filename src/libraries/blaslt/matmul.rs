@@ -204,7 +204,7 @@ impl<'x, T: MatmulTypes, W: Extra<T::D>> Call<'x, T, W> {
         let [_, beta] = &factors;
         let fresh = c.is_some() || (beta.is_none() && settings.beta == T::Scalar::default());
         let op = Fused::new(sizes, settings, kind, fresh).scaled(scales.each_ref().map(Option::is_some), *outer);
-        let beside = beside(kind, &sizes, op.gradient_len(), d)?;
+        let beside = beside(kind, &sizes, kind.gradient_len(&sizes), d)?;
         let mut given = SmallVec::new();
         let [outer_a, outer_b] = *outer;
         for ((name, outer), at) in

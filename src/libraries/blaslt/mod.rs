@@ -82,7 +82,7 @@
 //!
 //! `matmul` is the caller's side: it reads the layouts of tensors (`sizes`) and makes the plain data of an op. What is asked for is
 //! in `spec`, `operands` and `epilogue`, what comes back in `beside` and `kept`; `types` has the table above as code; `op` has the
-//! checks; `host_half` computes on the CPU, `cuda_half` on a GPU; `autotune` measures on a
+//! checks, `geometry` where everything lies; `host_half` computes on the CPU, `cuda_half` on a GPU; `autotune` measures on a
 //! GPU; `register` registers the ops for worker programs. A new row of the table is a line in `types`; the arithmetic
 //! of the host engine is in `numerics::matmul`.
 
@@ -91,6 +91,7 @@ mod beside;
 #[cfg(feature = "cuda")]
 mod cuda_half;
 mod epilogue;
+mod geometry;
 #[cfg(feature = "host")]
 mod host_half;
 mod kept;

@@ -3,8 +3,9 @@
 use super::beside::{Extra, Place, WritePlaces};
 use super::epilogue::{Function, Kind, SecondOutput};
 use super::operands::{ReadPlaces, Reading};
+use super::geometry::{Geometry, Known};
 use super::selection::Selection;
-use super::sizes::{AuxLayout, Auxiliary, Layout, MATRICES, Sizes};
+use super::sizes::{Layout, Sizes};
 use super::spec::Settings;
 use super::types::MatmulTypes;
 use crate::core::element::{DType, Element};
@@ -13,7 +14,6 @@ use crate::core::op::{Cost, OperandNames, Spans, Wire};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Slices, SlicesMut, WritesOf};
 use std::marker::PhantomData;
-use std::sync::OnceLock;
 
 /// One product: of types `T`, reading what `R` names and writing what `W` names.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -29,12 +29,9 @@ pub(super) struct Fused<T: MatmulTypes, R, W> {
     /// Whether the previous contents of D are not read.
     pub(super) fresh: bool,
     pub(super) selection: Selection,
-    /// Used by the checks, by the submission and by the engine; computed once. `None` if it is not valid, or if the op
-    /// came from another process.
+    /// Used by the checks, by the submission and by the engine; computed once.
     #[serde(skip)]
-    pub(super) known: Option<Geometry>,
-    #[serde(skip)]
-    pub(super) worked_out: OnceLock<Box<Geometry>>,
+    pub(super) known: Known,
     pub(super) _operands: PhantomData<fn() -> (R, W)>,
 }
 
@@ -49,26 +46,15 @@ impl<T: MatmulTypes, R, W> Clone for Fused<T, R, W> {
             outer,
             fresh,
             selection: self.selection,
-            known: self.known,
-            worked_out: OnceLock::new(),
+            known: self.known.clone(),
             _operands: PhantomData,
         }
     }
 }
 
-/// The layouts of all operands.
-#[derive(Clone, Copy)]
-pub(super) struct Geometry {
-    /// Of A, B, C and D.
-    pub(super) layouts: [Layout; 4],
-    pub(super) aux: AuxLayout,
-    /// Distance between the biases, or their gradients, of a batch.
-    pub(super) bias_stride: usize,
-}
-
 impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     pub(super) fn new(sizes: Sizes, settings: Settings<T::Scalar>, kind: Kind, fresh: bool) -> Self {
-        let mut op = Fused {
+        Fused {
             sizes,
             settings,
             kind,
@@ -76,12 +62,9 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
             outer: [false; 2],
             fresh,
             selection: Selection::default(),
-            known: None,
-            worked_out: OnceLock::new(),
+            known: Known::new(&sizes, kind),
             _operands: PhantomData,
-        };
-        op.known = op.work_out().ok();
-        op
+        }
     }
 
     /// With scales of A, B and D, and vectors of them.
@@ -95,58 +78,9 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         beta.is_some() || self.settings.beta != T::Scalar::default()
     }
 
+    #[inline(always)]
     pub(super) fn geometry(&self) -> Result<&Geometry> {
-        match &self.known {
-            Some(geometry) => Ok(geometry),
-            None => self.work_out_late(),
-        }
-    }
-
-    #[cold]
-    fn work_out_late(&self) -> Result<&Geometry> {
-        match self.worked_out.get() {
-            Some(geometry) => Ok(geometry),
-            None => self.work_out().map(|geometry| &**self.worked_out.get_or_init(|| Box::new(geometry))),
-        }
-    }
-
-    fn work_out(&self) -> Result<Geometry> {
-        let sizes = &self.sizes;
-        let [a, b, c, d] = MATRICES;
-        let layouts = [sizes.layout(a)?, sizes.layout(b)?, sizes.layout(c)?, sizes.layout(d)?];
-        let aux = match (self.kind.function, self.kind.second) {
-            (Function::ReluGradient, _) | (_, SecondOutput::Mask) => sizes.aux(Auxiliary::Mask)?,
-            (Function::GeluGradient, _) | (_, SecondOutput::PreActivation) => sizes.aux(Auxiliary::PreActivation)?,
-            _ => AuxLayout::default(),
-        };
-        let bias_stride = match sizes.batch {
-            0 | 1 => 0,
-            // Gradients lie one after the other.
-            _ => self.gradient_len().unwrap_or(sizes.bias_stride),
-        };
-        Ok(Geometry { layouts, aux, bias_stride })
-    }
-
-    /// The number of elements of a bias.
-    pub(super) fn bias_len(&self) -> usize {
-        let (line, lines) = self.sizes.lines_of_d();
-        if self.kind.across { lines } else { line }
-    }
-
-    /// The number of elements of one gradient of a bias, if there is one.
-    pub(super) fn gradient_len(&self) -> Option<usize> {
-        match self.kind.second {
-            SecondOutput::BiasGradient => Some(self.bias_len()),
-            SecondOutput::GradientOfA => Some(self.sizes.m),
-            SecondOutput::GradientOfB => Some(self.sizes.n),
-            _ => None,
-        }
-    }
-
-    /// The number of elements of the gradients of all matrices of the batch.
-    fn gradients_len(&self, len: usize) -> Result<usize> {
-        let overflow = || Error::invalid("grad", format!("{} gradients of {len} overflow", self.sizes.batch));
-        len.checked_mul(self.sizes.batch).ok_or_else(overflow)
+        self.known.geometry(&self.sizes, self.kind)
     }
 
     /// Checks that a matrix lies inside its buffer.
@@ -212,6 +146,12 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     }
 }
 
+/// The number of elements of the gradients of all matrices of the batch.
+fn gradients_len(sizes: &Sizes, len: usize) -> Result<usize> {
+    let overflow = || Error::invalid("grad", format!("{} gradients of {len} overflow", sizes.batch));
+    len.checked_mul(sizes.batch).ok_or_else(overflow)
+}
+
 /// Checks that a buffer holds at least `need` elements.
 fn at_least(name: &'static str, need: usize, place: &Place) -> Result<()> {
     if need <= place.len {
@@ -248,10 +188,10 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Op for Fused<T, R, W> {
         }
         self.fits("d", d, &writes.d)?;
         if let Some(bias) = &reads.bias {
-            at_least("bias", self.sizes.span_of_vectors(self.bias_len())?, bias)?;
+            at_least("bias", self.sizes.span_of_vectors(self.kind.bias_len(&self.sizes))?, bias)?;
         }
-        if let (Some(len), Some(grad)) = (self.gradient_len(), &writes.second) {
-            exactly("grad", self.gradients_len(len)?, grad)?;
+        if let (Some(len), Some(grad)) = (self.kind.gradient_len(&self.sizes), &writes.second) {
+            exactly("grad", gradients_len(&self.sizes, len)?, grad)?;
         }
         let aux_of = |name, bits: bool, place: &Option<Place>| match place {
             Some(place) => exactly(name, if bits { aux.len / 8 } else { aux.len }, place),

@@ -95,6 +95,7 @@ where
     Aux: Stored<W>,
 {
     /// The number of elements of a bias.
+    #[inline(always)]
     fn bias_len(&self) -> usize {
         if self.across == self.d.by_rows { self.m } else { self.n }
     }

@@ -78,7 +78,7 @@ fn vectors_and_matrices() {
 
 #[test]
 fn strided_copies_and_fills_of_tensors() {
-    use windlass::{Tensor, TensorRef, tensor::AxisSlice};
+    use windlass::{Tensor, tensor::AxisSlice};
     for device in recorders() {
         seeds(2, |rng, _| {
             let (rows, cols) = (33, 40);

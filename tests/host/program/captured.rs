@@ -159,7 +159,6 @@ fn halves_are_overwritten_beside_replays_on_another_thread() {
 /// An index out of range is told by each replay that meets it: there is no way to take the output without the verdict.
 #[test]
 fn the_verdict_of_a_step_comes_with_each_replay() {
-    use windlass::{Tensor, TensorRef};
     for device in recorders() {
         let (program, verdict) = device
             .record(|r| {

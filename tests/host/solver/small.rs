@@ -3,7 +3,7 @@
 
 use super::check::{C, Dense, Laid, Number, RATIO, assert_ratio, dense, orthogonality};
 use crate::common::degenerate::Kind;
-use crate::common::{Rng, Sample, assert_same_bits, devices, down};
+use crate::common::{Rng, assert_same_bits, devices, down};
 use windlass::solver::{Qr, Structure};
 use windlass::{Device, Error, Side, Tensor, Transpose};
 

@@ -172,7 +172,7 @@ impl Device {
         source: impl ReadableTensor<'a, T>,
     ) -> Submitted<Tensor<T>> {
         let (target, source) = (target.into(), source.into());
-        let operands = source.operand().and_then(|(part, layout)| match layout.broadcast(target.layout.shape()) {
+        let operands = source.operand().and_then(|(part, layout)| match layout.broadcast(target.layout().shape()) {
             Ok(layout) => Ok((part, layout)),
             Err(Error::InvalidArgument { reason, .. }) => Err(Error::invalid("source", reason)),
             Err(other) => Err(other),
@@ -189,10 +189,10 @@ impl Device {
     /// As [`assign`](Self::assign).
     pub fn fill<T: Element>(&self, target: impl WritableTensor<T>, value: T) -> Submitted<Tensor<T>> {
         let target = target.into();
-        if !target.layout.is_run() {
+        if !target.layout().is_run() {
             return self.write(target, None, AnyIns::new(), bytemuck::bytes_of(&value));
         }
-        let (buffer, _, whole) = target.operand();
+        let (buffer, whole) = target.window();
         whole.submitted(self.filled(buffer, value))
     }
 
@@ -217,8 +217,8 @@ impl Device {
         target: impl WritableTensor<T>,
     ) -> Submitted<Tensor<T>> {
         let (source, target) = (source.into(), target.into());
-        if !source.layout().runs_as(&target.layout) {
-            return match source.layout().check_same_shape(&target.layout) {
+        if !source.layout().runs_as(target.layout()) {
+            return match source.layout().check_same_shape(target.layout()) {
                 Ok(()) => self.assign(target, source),
                 Err(error) => Err(Rejected::new(error.in_op("copy", Assign::LIBRARY), (target.tensor,))),
             };

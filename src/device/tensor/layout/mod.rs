@@ -122,7 +122,8 @@ impl Layout {
 
     /// All elements of a buffer of `len`, which has been made, so that no size overflows.
     pub(super) fn vector(len: usize) -> Self {
-        Layout { extents: [len].into_iter().collect(), strides: [1].into_iter().collect(), offset: 0 }
+        let (extents, strides) = (Axes::from_buf_and_len([len, 0, 0, 0, 0, 0], 1), Axes::from_buf_and_len([1; 6], 1));
+        Layout { extents, strides, offset: 0 }
     }
 
     fn check_rank(rank: usize) -> Result<()> {
@@ -225,7 +226,7 @@ impl Layout {
     /// Whether the elements are all those between the first and the last, in some order of the axes: a copy or a fill of them is one of
     /// a run of memory.
     pub(crate) fn is_run(&self) -> bool {
-        self.span().1 == self.len() && self.is_distinct()
+        self.is_row_major() || self.span().1 == self.len() && self.is_distinct()
     }
 
     /// Whether this layout and that of a target, of one shape, are runs of memory in the same order.

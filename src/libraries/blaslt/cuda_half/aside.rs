@@ -46,8 +46,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         if addresses.bias == 0 {
             return Ok(None);
         }
-        let Some(len) = self.gradient_len() else {
-            let rows = self.bias_len() * size;
+        let Some(len) = self.kind.gradient_len(&self.sizes) else {
+            let rows = self.kind.bias_len(&self.sizes) * size;
             if let Some(to) = queue.room_for_columns(addresses.bias, rows, columns, stride, VECTOR)? {
                 ahead.push(Ahead::Copy(Aside { from: (addresses.bias, stride), to, rows, columns }));
                 addresses.bias = to.0;

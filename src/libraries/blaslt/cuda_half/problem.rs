@@ -3,7 +3,8 @@
 use super::super::Order;
 use super::super::beside::{Extra, Place, WritePlaces};
 use super::super::epilogue::{Function, Kind, SecondOutput};
-use super::super::op::{Fused, Geometry};
+use super::super::geometry::Geometry;
+use super::super::op::Fused;
 use super::super::operands::{ReadPlaces, Reading};
 use super::super::sizes::{Layout, Sizes};
 use super::super::types::{MatmulTypes, TF32};
