@@ -2,8 +2,8 @@
 
 use super::beside::{Extra, Place, WritePlaces};
 use super::epilogue::{Function, Kind, SecondOutput};
-use super::operands::{ReadPlaces, Reading};
 use super::geometry::{Geometry, Known};
+use super::operands::{ReadPlaces, Reading};
 use super::selection::Selection;
 use super::sizes::{Layout, Sizes};
 use super::spec::Settings;

@@ -28,12 +28,12 @@
 //!   nothing: they compute with it as LAPACK does. A NaN may come back as a NaN, or as the verdict that a pivot is zero
 //!   or that a minor is not positive; an infinity may vanish where a pivot divides by it, so that the solution of
 //!   `[inf 1; 1 2]` is finite, as in NumPy. Check the input if it may hold either.
-//! - **Small matrices.** QR of f32 and f64 with at most 32 rows and columns ([`Solver::qr`], [`Qr::q`], [`Qr::apply`] from the
-//!   left, [`Qr::solve`], and [`Solver::solve`] of matrices that are not square; C and B have at most 32 columns) is computed by one
-//!   kernel for a batch of any length, and on the CPU by loops over several matrices side by side. A matrix has the same bits
-//!   alone, anywhere in a batch, on a GPU and on any CPU. A matrix that holds a NaN or an infinity has NaN in all its factors,
-//!   and its info is 1 where it is solved; the others of the batch are what they are without it. Larger matrices, other types
-//!   and QR with column pivoting are as above, with other bits.
+//! - **Small matrices.** QR, and systems by LU, of f32 and f64 with at most 32 rows and columns ([`Solver::qr`], [`Qr::q`],
+//!   [`Qr::apply`] from the left, [`Qr::solve`], and [`Solver::solve`] with [`Structure::General`]; C and B have at most 32 columns)
+//!   are computed by one kernel for a batch of any length, and on the CPU by loops over several matrices side by side. A matrix has
+//!   the same bits alone, anywhere in a batch, on a GPU and on any CPU. A matrix that holds a NaN or an infinity has NaN in all its
+//!   factors, and its info is 1 where it is solved; the others of the batch are what they are without it. Larger matrices, other
+//!   types and QR with column pivoting are as above, with other bits.
 //! - **Determinism.** The same call gives the same bits on the same machine with the same number of threads. On a GPU
 //!   cuSOLVER promises this for most routines, but not for [`Solver::ldl`], nor for [`Solver::solve`] where that uses
 //!   it.

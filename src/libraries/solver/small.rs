@@ -28,6 +28,8 @@ pub(super) enum Task {
     Solve,
     /// Factors and least squares, or the solution of least norm of a wide matrix, whose memory stays as it was.
     Least,
+    /// Systems of square matrices by LU.
+    Square,
 }
 
 /// What is done with each matrix, and how it lies in memory.

@@ -43,11 +43,12 @@ pub(super) struct Gesv<T> {
 }
 
 impl<T: SolverElement> Gesv<T> {
-    /// What is done where the matrices are small and not square.
+    /// What is done where the matrices are small.
     fn small(&self) -> Option<Job> {
         let Matrix { rows, cols, .. } = self.a;
-        let small = self.structure == Structure::General && rows != cols && !self.a.is_empty();
-        (small && fits::<T>(&[rows, cols, self.b.cols])).then(|| Job::new(Task::Least, &self.a).beside(&self.b))
+        let small = self.structure == Structure::General && !self.a.is_empty();
+        let task = if rows == cols { Task::Square } else { Task::Least };
+        (small && fits::<T>(&[rows, cols, self.b.cols])).then(|| Job::new(task, &self.a).beside(&self.b))
     }
 }
 

@@ -263,3 +263,53 @@ fn q_times_its_transpose_gives_back_what_it_was_applied_to() {
         case::<f64>(&device);
     }
 }
+
+#[test]
+fn systems_are_solved_and_what_is_singular_is_told_for_each() {
+    fn case<T: Number>(device: &Device, host: &Device) {
+        let (solver, mut rng) = (device.solver(), Rng::new(19));
+        for n in 1..=32 {
+            for (count, right) in [(1, 1), (2, 3), (31, 1), (33, 2)] {
+                let all = (0..count).map(|_| of_kind::<T>(Kind::Ordinary, &mut rng, (n, n))).collect();
+                let b = (0..count).map(|_| Dense::random::<T>(&mut rng, n, right)).collect();
+                let (a, b) = (Laid::new(all, n % 4), Laid::new(b, n % 3));
+                let solved = solver.solve(Structure::General, a.upload::<T>(device), b.upload::<T>(device)).unwrap();
+                let solved = solved.await_result().unwrap();
+                for ((a, b), x) in a.all.iter().zip(&b.all).zip(b.read(device, &solved.x)) {
+                    assert_ratio(super::check::residual::<T>(a, &x, b), &(n, count, right, T::DTYPE));
+                }
+            }
+            // The second is zero, the third has equal rows, the fourth a NaN: each is its own verdict.
+            let (each, count) = (n * n, 6);
+            let mut a: Vec<T> = (0..count * each).map(|_| T::sample(&mut rng)).collect();
+            let b: Vec<T> = (0..count * n).map(|_| T::sample(&mut rng)).collect();
+            a[each..2 * each].fill(T::default());
+            let first = a[2 * each..][..n].to_vec();
+            a[3 * each - n..3 * each].copy_from_slice(&first);
+            a[4 * each - 1] = T::NAN;
+            let of = |device: &Device, a: &[T], b: &[T], count: usize| {
+                let (a, b) = (device.tensor([count, n, n], a).unwrap(), device.tensor([count, n, 1], b).unwrap());
+                let ((factors, x, info), verdict) =
+                    device.solver().solve(Structure::General, &a, &b).unwrap().into_parts();
+                drop(verdict.await_result());
+                (down(device, &factors), x, down(device, &info))
+            };
+            let (factors, x, infos) = of(device, &a, &b, count);
+            let (what, third) = (format!("{n} x {n} of {}", T::DTYPE), if n == 1 { 0 } else { infos[2] });
+            assert_eq!(infos, [0, 1, third, 1, 0, 0], "{what}");
+            assert!(n != 2 || third == 2, "{what}");
+            let there = of(host, &a, &b, count);
+            assert_same_bits(&factors, &there.0, &what);
+            assert_same_bits(&down(device, &x), &down(host, &there.1), &what);
+            for k in [0, 4, 5] {
+                let alone = of(device, &a[k * each..][..each], &b[k * n..][..n], 1);
+                assert_same_bits(&one(device, &x, k), &down(device, &alone.1), &what);
+            }
+        }
+    }
+    let host = Device::host().unwrap();
+    for device in devices() {
+        case::<f32>(&device, &host);
+        case::<f64>(&device, &host);
+    }
+}

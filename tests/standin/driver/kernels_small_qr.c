@@ -144,7 +144,75 @@ static double root_double(double x) { return sqrt(x); }
 SMALL(float, uint32_t, 23, 0xff, 127u, 100u, small_qr_4)
 SMALL(double, uint64_t, 52, 0x7ff, (uint64_t)1023, (uint64_t)1000, small_qr_8)
 
+/* Parameters: a, lda, step_a, b, ldb, step_b, n, right, count, info, width. */
+static void lu_operands(struct command *command, const struct launch *launch, size_t bytes) {
+    const uint64_t *s = launch->slots;
+    for (uint64_t i = 0; i < s[8] && i < MATRICES; i++) {
+        uint64_t k = i + 1 == MATRICES ? s[8] - 1 : i;
+        add_operand(command, WRITE, (struct range){s[0] + bytes * k * s[2], s[6] * bytes, s[1] * bytes, s[6]});
+        if (s[7] > 0) add_operand(command, WRITE, (struct range){s[3] + bytes * k * s[5], s[6] * bytes, s[4] * bytes, s[7]});
+    }
+    add_operand(command, WRITE, flat(s[9], 4 * s[8]));
+}
+
+static void lu_operands_4(struct command *command, const struct launch *launch) { lu_operands(command, launch, 4); }
+static void lu_operands_8(struct command *command, const struct launch *launch) { lu_operands(command, launch, 8); }
+
+#define SYSTEMS(R, name)                                                                                               \
+    static int solved_##R(R *a, uint64_t lda, R *b, uint64_t ldb, uint64_t n, uint64_t right) {                        \
+        int found = 0;                                                                                                 \
+        for (uint64_t k = 0; k < n; k++) {                                                                             \
+            uint64_t at = k;                                                                                           \
+            R most = -1;                                                                                               \
+            for (uint64_t i = k; i < n; i++)                                                                           \
+                if ((R)fabs(a[i + k * lda]) > most) {                                                                  \
+                    most = (R)fabs(a[i + k * lda]);                                                                    \
+                    at = i;                                                                                            \
+                }                                                                                                      \
+            if (found == 0 && most == 0) found = (int)k + 1;                                                           \
+            for (uint64_t j = 0; j < n + right; j++) {                                                                 \
+                R *y = j < n ? a + j * lda : b + (j - n) * ldb, up = y[at];                                            \
+                y[at] = y[k];                                                                                          \
+                y[k] = up;                                                                                             \
+            }                                                                                                          \
+            R divisor = most == 0 ? 1 : a[k + k * lda];                                                                \
+            for (uint64_t i = k + 1; i < n; i++) a[i + k * lda] /= divisor;                                            \
+            for (uint64_t j = k + 1; j < n + right; j++) {                                                             \
+                R *y = j < n ? a + j * lda : b + (j - n) * ldb;                                                        \
+                for (uint64_t i = k + 1; i < n; i++) y[i] = fma_##R(-a[i + k * lda], y[k], y[i]);                      \
+            }                                                                                                          \
+        }                                                                                                              \
+        for (uint64_t c = 0; c < right; c++)                                                                           \
+            for (uint64_t j = n; j-- > 0;) {                                                                           \
+                R *y = b + c * ldb;                                                                                    \
+                y[j] /= a[j + j * lda];                                                                                \
+                for (uint64_t i = 0; i < j; i++) y[i] = fma_##R(-a[i + j * lda], y[j], y[i]);                          \
+            }                                                                                                          \
+        return found;                                                                                                  \
+    }                                                                                                                  \
+    static void name(void *payload) {                                                                                  \
+        const struct launch *launch = payload;                                                                         \
+        const uint64_t *s = launch->slots, n = s[6], own = launch->block[0] / s[10] * launch->grid[0];                 \
+        for (uint64_t k = 0; k < s[8] && k < own; k++) {                                                               \
+            R *a = (R *)standin_backing(s[0]) + k * s[2], x[MOST * MOST];                                              \
+            R *b = s[7] == 0 ? NULL : (R *)standin_backing(s[3]) + k * s[5];                                           \
+            bool broken = false;                                                                                       \
+            for (uint64_t e = 0; e < n * n; e++) broken = broken || !isfinite(a[e % n + e / n * s[1]]);                \
+            for (uint64_t e = 0; e < n * s[7]; e++) x[e] = b[e % n + e / n * s[4]];                                    \
+            int found = broken ? 1 : solved_##R(a, s[1], x, n, n, s[7]);                                               \
+            for (uint64_t e = 0; e < n * n; e++)                                                                       \
+                if (broken || isnan(a[e % n + e / n * s[1]])) a[e % n + e / n * s[1]] = (R)NAN;                        \
+            for (uint64_t e = 0; found == 0 && e < n * s[7]; e++)                                                      \
+                b[e % n + e / n * s[4]] = isnan(x[e]) ? (R)NAN : x[e];                                                 \
+            ((int32_t *)standin_backing(s[9]))[k] = found;                                                             \
+        }                                                                                                              \
+    }
+SYSTEMS(float, small_lu_4)
+SYSTEMS(double, small_lu_8)
+
 static const struct kernel kernels[] = {
+    {"small_lu_4", 11, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, lu_operands_4, small_lu_4, 0, false},
+    {"small_lu_8", 11, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, lu_operands_8, small_lu_8, 0, false},
     {"small_qr_4", 16, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, operands_4, small_qr_4, 0, false},
     {"small_qr_8", 16, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, operands_8, small_qr_8, 0, false},
 };

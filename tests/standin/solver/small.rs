@@ -37,7 +37,7 @@ fn answers<T: Real>(device: &Device, (a, b): (&[T], &[T]), [count, m, n]: [usize
         all.push(bits(device, &qr.apply(&solver, Side::Left, trans, &b).unwrap().await_result().unwrap()));
     }
     let mut infos = Vec::new();
-    if m != n {
+    {
         let solved = solver.solve(Structure::General, &a, &b).unwrap().into_parts();
         let ((factors, x, info), verdict) = solved;
         drop(verdict.await_result());
@@ -62,7 +62,7 @@ fn case<T: Real>(device: &Device, host: &Device, sizes: [usize; 3]) {
     }
     let (there, here) = (answers(device, (&a, &b), sizes), answers(host, (&a, &b), sizes));
     assert_eq!(there, here, "{sizes:?} of {}", std::any::type_name::<T>());
-    if m != n {
+    {
         let want: Vec<i32> = (0..count).map(|k| i32::from(count > 1 && k + 1 == count)).collect();
         assert_eq!(there.1, want);
     }

@@ -71,7 +71,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         let (data_type, dtype) = if of_a { (type_a, T::A::DTYPE) } else { (type_b, T::B::DTYPE) };
         let factor = Side { data_type, layout, trans: 0, address, scale: 0, outer: false }.by_columns();
         let factor = if of_a { factor } else { factor.transposed() };
-        let (terms, len, (one, size)) = (self.sizes.k, self.kind.gradient_len(&self.sizes).unwrap_or(0), (one(dtype)?, dtype.size()));
+        let (terms, len, (one, size)) =
+            (self.sizes.k, self.kind.gradient_len(&self.sizes).unwrap_or(0), (one(dtype)?, dtype.size()));
         let overflow =
             || crate::core::error::Error::invalid("k", format!("the size of a vector of {terms} ones overflows"));
         let at = queue.scratch(terms.checked_mul(size).ok_or_else(overflow)?)?;

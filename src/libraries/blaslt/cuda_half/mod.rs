@@ -116,7 +116,9 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
         if self.sizes.is_empty() {
             // The gradient of a factor does not depend on the other one, which may have nothing.
             let of_factors = matches!(self.kind.second, SecondOutput::GradientOfA | SecondOutput::GradientOfB);
-            let is_there = self.sizes.k > 0 && self.sizes.batch > 0 && self.kind.gradient_len(&self.sizes).is_some_and(|len| len > 0);
+            let is_there = self.sizes.k > 0
+                && self.sizes.batch > 0
+                && self.kind.gradient_len(&self.sizes).is_some_and(|len| len > 0);
             let sums = match of_factors && is_there {
                 true => Some(self.gradient(queue, &reads, &writes, geometry)?),
                 false => None,

@@ -33,7 +33,8 @@ impl<T: MatmulTypes, R: Reading<T>, W: Extra<T::D>> Fused<T, R, W> {
     }
 
     pub(super) fn zero_gradients(&self, queue: &mut Enqueue<'_, Self>, writes: &WritePlaces) -> Result<()> {
-        let (Some(1..), Some(grad)) = (self.kind.gradient_len(&self.sizes), writes.second.filter(|grad| grad.len > 0)) else {
+        let (Some(1..), Some(grad)) = (self.kind.gradient_len(&self.sizes), writes.second.filter(|grad| grad.len > 0))
+        else {
             return Ok(());
         };
         // SAFETY: all of an operand, which holds numbers of this type (checked).

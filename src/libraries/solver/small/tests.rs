@@ -95,7 +95,7 @@ impl Case {
         let job = &self.job;
         let (a, tau) = match job.task {
             Task::Factor => (Memory::Write(&mut room.a[..]), Memory::Write(&mut room.tau[..])),
-            Task::Least => (Memory::Write(&mut room.a[..]), Memory::Read(&[][..])),
+            Task::Least | Task::Square => (Memory::Write(&mut room.a[..]), Memory::Read(&[][..])),
             _ => (Memory::Read(&room.a[..]), Memory::Read(&room.tau[..])),
         };
         small(job, Operands { a: (&self.a, a), tau, b: (&self.b, &mut room.b), info: &mut room.info });
@@ -105,7 +105,7 @@ impl Case {
         let at = |x: &[T]| if x.is_empty() { 0 } else { x.as_ptr() as u64 };
         let (a, b) = ((at(&room.a), self.a.distance()), (at(&room.b), self.b.distance()));
         let info = room.info.as_ptr() as u64;
-        let tau = if self.job.task == Task::Least { 0 } else { at(&room.tau) };
+        let tau = if matches!(self.job.task, Task::Least | Task::Square) { 0 } else { at(&room.tau) };
         let operands = small_qr::Operands { a, tau, b, info };
         let (dims, args) = small_qr::plan::<T>(&self.job, self.a.count, operands).unwrap();
         let shape = Shape::new(dims.grid.into(), dims.block.into(), dims.shared);
@@ -117,7 +117,8 @@ impl Case {
         if !room.b.is_empty() {
             areas.push(Area::write("b", bytemuck::cast_slice_mut(&mut room.b)));
         }
-        let name = if size_of::<T>() == 4 { "small_qr_4" } else { "small_qr_8" };
+        let (names, args) = small_qr::kernel(&self.job, args);
+        let name = names[size_of::<T>() / 8].to_str().unwrap();
         module.launch(name, shape, bytemuck::cast_slice(&args), areas, Checks::ALL, &|_| ()).unwrap();
     }
 
@@ -133,7 +134,7 @@ impl Case {
         }
         let b = (0..self.b.len().unwrap()).map(|_| T::of(random.next())).collect();
         let mut room = Room { a, tau: vec![T::of(3.0); rows.min(cols) * count], b, info: vec![0; count] };
-        if !matches!(self.job.task, Task::Factor | Task::Least) {
+        if !matches!(self.job.task, Task::Factor | Task::Least | Task::Square) {
             let factor = Case { job: Job::new(Task::Factor, &self.a), a: self.a, b: Matrix::new(1, 0).batch(count) };
             let mut factors = Room { b: Vec::new(), ..room.clone() };
             factor.on_host(&mut factors);
@@ -152,7 +153,8 @@ fn assert_same<T: Number>(one: &Room<T>, other: &Room<T>, what: &dyn std::fmt::D
     assert_eq!(one.info, other.info, "{what:?}");
 }
 
-const TASKS: [Task; 6] = [
+const TASKS: [Task; 7] = [
+    Task::Square,
     Task::Factor,
     Task::Generate,
     Task::Multiply { adjoint: true },
@@ -169,13 +171,15 @@ fn makes_sense(task: Task, (m, n, right): (usize, usize, usize)) -> bool {
         Task::Multiply { .. } => n <= m && right > 0,
         Task::Solve => m >= n,
         Task::Least => m != n,
+        Task::Square => m == n,
     }
 }
 
 #[test]
 fn the_kernel_has_the_bits_of_the_host_half() {
     fn case<T: Number>() {
-        let module = PtxModule::new(include_str!("../kernels/small_qr.ptx")).unwrap();
+        let [qr, lu] = [include_str!("../kernels/small_qr.ptx"), include_str!("../kernels/small_lu.ptx")];
+        let [qr, lu] = [qr, lu].map(|text| PtxModule::new(text).unwrap());
         let mut random = Random(1);
         let sizes = [
             (1, 1, 1),
@@ -206,7 +210,7 @@ fn the_kernel_has_the_bits_of_the_host_half() {
                     let (mut host, what) = (case.room::<T>(&mut random, 10), (task, sizes, count, gap, T::DTYPE));
                     let mut machine = host.clone();
                     case.on_host(&mut host);
-                    case.on_machine(&module, &mut machine);
+                    case.on_machine(if task == Task::Square { &lu } else { &qr }, &mut machine);
                     assert_same(&host, &machine, &what);
                 }
             }

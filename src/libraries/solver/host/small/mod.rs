@@ -4,8 +4,9 @@
 //! | file | content |
 //! |---|---|
 //! | `wide` | numbers of several matrices, their arithmetic |
-//! | `steps` | the steps |
+//! | `steps`, `lu` | the steps of QR, of LU |
 
+mod lu;
 mod steps;
 mod wide;
 
@@ -152,16 +153,20 @@ impl<T: Real, const L: usize> Loop for Group<'_, '_, T, L> {
                 }
             }
         }
+        let mut lost = Wide::zero();
         match job.task {
-            Task::Factor | Task::Least => {
+            Task::Factor | Task::Least | Task::Square => {
                 // A NaN in the lanes of matrices that hold a NaN or an infinity.
                 let broken = a.x.iter().fold(Wide::zero(), |sum, x| x.fma(Wide::zero(), sum));
                 #[expect(clippy::eq_op, reason = "a NaN alone is not itself")]
                 let broken = broken.map(|x| if x == x { T::default() } else { T::ONE });
                 a.x.iter_mut().for_each(|x| *x = Wide::zero().or(*x, broken));
-                steps::factor(&mut a, tau);
-                let all = a.x.iter_mut().chain(tau.iter_mut());
-                all.for_each(|x| *x = Wide::of(T::NAN).or(*x, broken));
+                lost = broken;
+                if job.task != Task::Square {
+                    steps::factor(&mut a, tau);
+                    let all = a.x.iter_mut().chain(tau.iter_mut());
+                    all.for_each(|x| *x = Wide::of(T::NAN).or(*x, broken));
+                }
             }
             _ => {
                 for (l, item) in items.iter().enumerate() {
@@ -186,6 +191,13 @@ impl<T: Real, const L: usize> Loop for Group<'_, '_, T, L> {
         let mut infos = [0; L];
         match job.task {
             Task::Factor => {}
+            Task::Square => {
+                infos = lu::solve(&mut a, &mut b);
+                a.x.iter_mut().for_each(|x| *x = Wide::of(T::NAN).or(*x, lost));
+                for (info, lost) in infos.iter_mut().zip(lost.0) {
+                    *info = if lost > T::default() { 1 } else { *info };
+                }
+            }
             Task::Generate => steps::multiply(&a, tau, false, &mut b),
             Task::Multiply { adjoint } => steps::multiply(&a, tau, adjoint, &mut b),
             Task::Solve | Task::Least => {
@@ -205,7 +217,7 @@ impl<T: Real, const L: usize> Loop for Group<'_, '_, T, L> {
             solved.map(|(item, info)| if info == 0 { &mut *item.b } else { &mut [] }),
             (job.ldb, job.right),
         );
-        if job.task == Task::Least && !wide {
+        if matches!(job.task, Task::Least | Task::Square) && !wide {
             scatter(&mut a, items.iter_mut().map(|item| item.a.write()), (job.lda, n));
         }
         for (item, found) in items.iter_mut().zip(infos) {
