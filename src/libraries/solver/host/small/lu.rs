@@ -11,6 +11,7 @@ pub(super) fn solve<T: Real, const L: usize>(a: &mut Panel<'_, T, L>, b: &mut Pa
     let (rows, mut infos) = (a.rows, [0; L]);
     for k in 0..rows {
         // The largest number, and the lowest of its rows; a NaN is none.
+        #[expect(clippy::eq_op, reason = "a NaN alone is not itself")]
         let size = |x: T| if x == x { x.size() } else { -T::ONE };
         let mut most = Wide::<T, L>::of(-T::ONE);
         let mut pivots = [k; L];
