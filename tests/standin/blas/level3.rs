@@ -268,16 +268,12 @@ fn batches(bench: &Bench) {
             blas.gemm_grouped(groups, [&first, &row], [&second, &column], c)
         },
     );
-    // One scalar in device memory, the other by value: that is copied beside it.
+    // One scalar in device memory, the other by value: that is copied to the device too, and read there.
     let (c, d) = (into_columns(bench.named("C", 4), 2, 2), into_columns(bench.named("D", 4), 2, 2));
-    bench.calls(
-        &["cublasGemmEx_64 device trans_a=0 trans_b=0 m=2 n=2 k=3 alpha=P a=A a_type=0 lda=2 b=B b_type=0 ldb=3 \
-           beta=scratch c=C c_type=0 ldc=2 compute=68 algo=-1"],
-        |blas| blas.gemm(Gemm::new().alpha(&p).beta(0.5), &first, &second, c),
-    );
-    bench.calls(
-        &["cublasGemmEx_64 device trans_a=0 trans_b=0 m=2 n=2 k=3 alpha=scratch a=A a_type=0 lda=2 b=B b_type=0 ldb=3 \
-           beta=Q c=D c_type=0 ldc=2 compute=68 algo=-1"],
-        |blas| blas.gemm(Gemm::new().alpha(2.0).beta(&q), &first, &second, d),
-    );
+    bench.calls(&["cublasGemmEx_64 NN 2x2x3 types 0 0 0 compute 68 C = A * B"], |blas| {
+        blas.gemm(Gemm::new().alpha(&p).beta(0.5), &first, &second, c)
+    });
+    bench.calls(&["cublasGemmEx_64 NN 2x2x3 types 0 0 0 compute 68 D = A * B"], |blas| {
+        blas.gemm(Gemm::new().alpha(2.0).beta(&q), &first, &second, d)
+    });
 }

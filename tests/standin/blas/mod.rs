@@ -50,13 +50,14 @@ impl Bench {
     /// The names of the buffers for their numbers; `scratch` for memory that is nobody's buffer.
     fn put_names(&self, line: &str) -> String {
         let word = |word: &str| -> String {
-            let Some((argument, place)) = word.split_once('=').filter(|(_, place)| place.starts_with("mem#")) else {
+            let (argument, place) = word.find("mem#").map_or((word, ""), |at| word.split_at(at));
+            if !matches!(argument.chars().last(), None | Some('=')) || place.is_empty() {
                 return word.to_owned();
-            };
+            }
             let (number, offset) = place.find('+').map_or((place, ""), |at| place.split_at(at));
             let names = self.names.borrow();
             let name = names.iter().rev().find(|(known, _)| known == number).map_or("scratch", |(_, name)| name);
-            format!("{argument}={name}{offset}")
+            format!("{argument}{name}{offset}")
         };
         line.split(' ').map(word).collect::<Vec<_>>().join(" ")
     }
