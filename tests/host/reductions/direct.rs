@@ -9,9 +9,9 @@ use windlass::reductions::*;
 use windlass::tensor::Layout;
 use windlass::{Bool, Device, Element, TensorRef, bf16, f16};
 
-const LENGTHS: [usize; 29] = [
-    1, 2, 7, 8, 9, 31, 32, 33, 63, 64, 65, 95, 96, 97, 127, 128, 129, 1000, 1023, 1024, 1025, 1055, 1056, 1057, 1087,
-    1088, 2047, 2049, 3089,
+const LENGTHS: [usize; 33] = [
+    1, 2, 7, 8, 9, 31, 32, 33, 63, 64, 65, 95, 96, 97, 127, 128, 129, 255, 256, 257, 289, 1000, 1023, 1024, 1025, 1055,
+    1056, 1057, 1087, 1088, 2047, 2049, 3089,
 ];
 
 /// How the numbers of a case are made.

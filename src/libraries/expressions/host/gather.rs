@@ -3,6 +3,19 @@
 use crate::device::tensor::Layout;
 use std::ptr;
 
+/// The offset of element `index` of a layout, the last axis fastest.
+pub(in crate::libraries) fn offset_of(layout: &Layout, mut index: usize) -> isize {
+    let mut offset = layout.offset() as isize;
+    if let [stride] = layout.strides() {
+        return offset + index as isize * stride;
+    }
+    for (n, stride) in layout.shape().iter().zip(layout.strides()).rev() {
+        offset += (index % n) as isize * stride;
+        index /= n;
+    }
+    offset
+}
+
 /// Calls `f(from, offset, stride, n)` for each run of elements `start..start + len` of a layout along its last axis: `n`
 /// elements from the offset on are the ones that begin at number `from` of the range.
 fn runs(layout: &Layout, start: usize, len: usize, mut f: impl FnMut(usize, isize, isize, usize)) {

@@ -4,9 +4,9 @@
 use super::super::space::{CHAINS, GROUP};
 use super::direct::{LINES, STRIP, Tile, Turn};
 use super::lanes::resolve;
-use super::{Level, Source, Work, offset_of};
+use super::{Level, Source, Work};
 use crate::libraries::expressions::host::blocks::Array;
-use crate::libraries::expressions::host::gather;
+use crate::libraries::expressions::host::gather::{self, offset_of};
 use smallvec::SmallVec;
 
 /// How many results are treated at once.
@@ -70,6 +70,7 @@ impl Level<'_> {
             step: columns.step,
             there: (self.space.length - before).min(GROUP),
             len,
+            first: before as i64,
             turn: columns.turn,
             lines: [0, 1].map(|k| work.lines.array(k)),
             out,

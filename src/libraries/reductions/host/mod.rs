@@ -22,7 +22,7 @@ use crate::core::room;
 use crate::device::tensor::Layout;
 use crate::libraries::expressions::Scalar;
 use crate::libraries::expressions::host::blocks::{Array, Blocks, Scratch};
-use crate::libraries::expressions::host::gather;
+use crate::libraries::expressions::host::gather::{self, offset_of};
 use crate::libraries::expressions::host::in_parts;
 use crate::libraries::expressions::low::Lane;
 use crate::numerics::parallel;
@@ -114,16 +114,6 @@ fn walked(space: &Space, strides: &[isize], dtype: DType) -> Result<Layout> {
         |(n, stride): (&usize, &isize)| if *stride < 0 { n.saturating_sub(1) * stride.unsigned_abs() } else { 0 };
     let offset = space.reduced.iter().zip(&strides).map(below).sum();
     Layout::new(&space.reduced, strides, offset)
-}
-
-/// The offset of element `index` of a layout, the last axis fastest.
-fn offset_of(layout: &Layout, mut index: usize) -> isize {
-    let mut offset = layout.offset() as isize;
-    for (n, stride) in layout.shape().iter().zip(layout.strides()).rev() {
-        offset += (index % n) as isize * stride;
-        index /= n;
-    }
-    offset
 }
 
 /// Reduces a few elements of one operand, side by side, whose accumulator is the result, by a loop of their own: without the levels, which

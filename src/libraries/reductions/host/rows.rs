@@ -3,9 +3,9 @@
 use super::super::space::{CHAINS, GROUP};
 use super::direct::{Direct, Group};
 use super::lanes::resolve;
-use super::{Level, Source, Work, offset_of};
+use super::{Level, Source, Work};
 use crate::libraries::expressions::host::blocks::Array;
-use crate::libraries::expressions::host::gather;
+use crate::libraries::expressions::host::gather::{self, offset_of};
 use smallvec::SmallVec;
 
 /// The elements of a group's place in the arrays of a block.
@@ -121,20 +121,36 @@ impl Level<'_> {
             return false;
         }
         work.own.resize(Self::sizes(self.slots), count);
+        let groups = self.space.groups();
+        let is_free = !direct.is_ordered && groups > 1;
+        if is_free {
+            self.clear(&mut work.own, count);
+        }
         let arrays = self.arrays(&mut work.own, 0);
-        for (nth, task) in (start..end).enumerate() {
-            let (result, first, len) = self.range(task);
+        let (mut task, mut result, mut group) = (start, start / groups, start % groups);
+        while task < end {
+            // Where there is no order the first group takes the others of its result, which stay without elements.
+            let more = if is_free { (groups - group).min(end - task) } else { 1 };
+            let (nth, first) = (task - start, group * GROUP);
             let x = match staged {
                 Some(array) => array.base.wrapping_add(nth * place * size).cast_const(),
-                None => source.at(result, first),
+                None => {
+                    let offset = offset_of(&source.kept, result) + first as isize;
+                    source.base.wrapping_offset(offset * size as isize)
+                }
             };
             let mut out = [std::ptr::null_mut(); 3];
             for ((out, array), size) in out.iter_mut().zip(&arrays).zip(Self::sizes(self.slots)) {
                 *out = array.base.wrapping_add(nth * size);
             }
-            // SAFETY: the operand, or the stage, has the elements of the task, and the arrays a number for each. The vectors were
+            let len = (self.space.length - first).min(more * GROUP);
+            // SAFETY: the operand, or the stage, has the elements of the tasks, and the arrays a number for each. The vectors were
             // detected.
             unsafe { (direct.rows)(&Group { x, len, first: first as i64, turn: direct.turn, out }) };
+            (task, group) = (task + more, group + more);
+            if group == groups {
+                (result, group) = (result + 1, 0);
+            }
         }
         self.store(work, start, count);
         true

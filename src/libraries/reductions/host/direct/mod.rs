@@ -23,7 +23,7 @@ use crate::libraries::expressions::host::kernels::Level as Instructions;
 use half::{bf16, f16};
 use plain::Plain;
 
-/// A group of one result.
+/// A group of one result, or more of them if there is no [order](Direct::is_ordered).
 pub(super) struct Group {
     pub(super) x: *const u8,
     /// The elements, at least one.
@@ -44,6 +44,8 @@ pub(super) struct Tile {
     pub(super) there: usize,
     /// The results, at least [`STRIP`].
     pub(super) len: usize,
+    /// The number of the first element.
+    pub(super) first: i64,
     pub(super) turn: Turn,
     /// Two arrays of [`LINES`] lines, each of as many numbers as there are results.
     pub(super) lines: [*mut u8; 2],
@@ -81,6 +83,8 @@ pub(super) struct Direct {
     pub(super) turn: Turn,
     /// Whether the program of the elements is run first: rows are then those of what it gives.
     pub(super) is_computed: bool,
+    /// Whether the order of the elements matters, so that groups are those of the tree. Else they may be as long as is convenient.
+    pub(super) is_ordered: bool,
 }
 
 /// The loops for a reduction, if there are any.
@@ -116,7 +120,8 @@ fn truth(kind: ReductionKind) -> Option<Direct> {
         ReductionKind::All => truth::all,
         _ => return None,
     };
-    Some(Direct { rows, columns: None, turn: Turn { keep: u64::MAX, flip: 0 }, is_computed: false })
+    let turn = Turn { keep: u64::MAX, flip: 0 };
+    Some(Direct { rows, columns: None, turn, is_computed: false, is_ordered: false })
 }
 
 fn of<T: Plain>(kind: ReductionKind, width: u32) -> Option<Direct> {
@@ -128,7 +133,7 @@ fn of<T: Plain>(kind: ReductionKind, width: u32) -> Option<Direct> {
         ReductionKind::Min | ReductionKind::Max | ReductionKind::NormInf => {
             (extremes::rows::<T>, Some(extremes::columns::<T>))
         }
-        ReductionKind::ArgMin | ReductionKind::ArgMax => (places::rows::<T>, None),
+        ReductionKind::ArgMin | ReductionKind::ArgMax => (places::rows::<T>, Some(places::columns::<T>)),
         ReductionKind::Var | ReductionKind::Std | ReductionKind::Moments => {
             (moments::rows::<T>, Some(moments::columns::<T>))
         }
@@ -140,7 +145,15 @@ fn of<T: Plain>(kind: ReductionKind, width: u32) -> Option<Direct> {
         ReductionKind::NormInf => Turn { keep: !sign, flip: 0 },
         _ => Turn { keep: u64::MAX, flip: 0 },
     };
-    Some(Direct { rows, columns, turn, is_computed: false })
+    let is_ordered = !matches!(
+        kind,
+        ReductionKind::Min
+            | ReductionKind::Max
+            | ReductionKind::NormInf
+            | ReductionKind::ArgMin
+            | ReductionKind::ArgMax
+    );
+    Some(Direct { rows, columns, turn, is_computed: false, is_ordered })
 }
 
 /// The same with the sum of squares, which is one of `f64`.
@@ -151,6 +164,7 @@ fn squares<T: Plain<Own = f32>>(kind: ReductionKind, width: u32) -> Option<Direc
             columns: Some(sums::columns::<sums::Square<T>>),
             turn: Turn { keep: u64::MAX, flip: 0 },
             is_computed: false,
+            is_ordered: true,
         }),
         other => of::<T>(other, width),
     }

@@ -5,11 +5,11 @@ use super::plain::{Plain, Real};
 use super::{Group, LINES, STRIP, Tile, chain, strips};
 use crate::libraries::reductions::space::CHAINS;
 
-/// Takes an element, the `n`th of its chain.
+/// Takes an element; `part` divides by the number of those that the chain then has.
 #[inline(always)]
-fn take<R: Real>(mean: &mut R, squares: &mut R, x: R, n: R) {
+fn take<R: Real>(mean: &mut R, squares: &mut R, x: R, part: impl Fn(R) -> R) {
     let distance = x - *mean;
-    *mean = *mean + distance / n;
+    *mean = *mean + part(distance);
     *squares = distance.fma(x - *mean, *squares);
 }
 
@@ -29,12 +29,16 @@ fn joined<R: Real>((mean, squares): (R, R), n: R, (other_mean, other_squares): (
 unsafe fn chains<T: Plain, const N: usize>(x: *const T, step: isize, count: usize) -> ([T::Own; N], [T::Own; N]) {
     let (mut mean, mut squares) = ([T::Own::ZERO; N], [T::Own::ZERO; N]);
     for k in 0..count {
-        let mut spare = [T::Own::ZERO; N];
         // SAFETY: the caller's promise.
-        let x = unsafe { T::open(x.wrapping_offset(k as isize * step), &mut spare) };
+        let x: [_; N] = unsafe { T::open(x.wrapping_offset(k as isize * step)) };
+        let all = mean.iter_mut().zip(&mut squares).zip(x);
         let n = T::Own::count(k + 1);
-        for ((mean, squares), x) in mean.iter_mut().zip(&mut squares).zip(x) {
-            take(mean, squares, *x, n);
+        // To multiply by the inverse of a power of two is to divide by it.
+        if (k + 1).is_power_of_two() {
+            let inverse = T::Own::count(1) / n;
+            all.for_each(|((mean, squares), x)| take(mean, squares, x, |distance| distance * inverse));
+        } else {
+            all.for_each(|((mean, squares), x)| take(mean, squares, x, |distance| distance / n));
         }
     }
     (mean, squares)
@@ -56,31 +60,40 @@ pub(super) unsafe fn rows<T: Plain>(group: &Group) {
         let n = T::Own::count(whole + 1);
         let own = mean.iter_mut().zip(&mut squares).zip(&mut count);
         for (((mean, squares), count), x) in own.zip(&last).take(rest) {
-            take(mean, squares, *x, n);
+            take(mean, squares, *x, |distance| distance / n);
             *count = n;
         }
     }
-    let mut half = CHAINS / 2;
+    // Of whole steps all chains have as many elements.
+    let (mut half, mut all, part) = (CHAINS / 2, T::Own::count(whole), T::Own::count(1) / T::Own::count(2));
     while half > 0 {
         let (one, two) = (mean.split_at_mut(half), squares.split_at_mut(half));
         let three = count.split_at_mut(half);
-        let own = one.0.iter_mut().zip(two.0).zip(three.0);
-        let other = one.1.iter().zip(two.1.iter()).zip(three.1.iter());
-        for (((mean, squares), n), ((other_mean, other_squares), other)) in own.zip(other) {
-            let all = *n + *other;
-            let both = joined((*mean, *squares), *n, (*other_mean, *other_squares), *other / all);
-            // What has no element changes nothing. A chain has one if a later one has.
-            let is_one = *other == T::Own::ZERO;
-            *mean = if is_one { *mean } else { both.0 };
-            *squares = if is_one { *squares } else { both.1 };
-            *n = all;
+        let own = one.0.iter_mut().zip(two.0);
+        let other = one.1.iter().zip(two.1.iter());
+        if rest == 0 {
+            for ((mean, squares), (other_mean, other_squares)) in own.zip(other) {
+                (*mean, *squares) = joined((*mean, *squares), all, (*other_mean, *other_squares), part);
+            }
+        } else {
+            for ((((mean, squares), n), other), (other_mean, other_squares)) in
+                own.zip(three.0).zip(three.1.iter()).zip(other)
+            {
+                let all = *n + *other;
+                let both = joined((*mean, *squares), *n, (*other_mean, *other_squares), *other / all);
+                // What has no element changes nothing. A chain has one if a later one has.
+                let is_one = *other == T::Own::ZERO;
+                *mean = if is_one { *mean } else { both.0 };
+                *squares = if is_one { *squares } else { both.1 };
+                *n = all;
+            }
         }
-        half /= 2;
+        (half, all) = (half / 2, all + all);
     }
-    let ([mean, ..], [squares, ..], [count, ..]) = (mean, squares, count);
+    let ([mean, ..], [squares, ..]) = (mean, squares);
     // SAFETY: the accumulators are there (the caller's promise).
     unsafe {
-        *group.out[0].cast() = count;
+        *group.out[0].cast() = T::Own::count(group.len);
         *group.out[1].cast() = mean.canonical();
         *group.out[2].cast() = squares.canonical();
     }

@@ -12,6 +12,7 @@ pub(super) trait Bits:
     const NONE: Self;
     const ALL: Self;
     fn new(bits: u64) -> Self;
+    fn number(self) -> i64;
 }
 
 /// A number that accumulates.
@@ -39,12 +40,10 @@ pub(super) trait Real:
         if self != self { Self::Bits::ALL } else { Self::Bits::NONE }
     }
 
-    /// The larger number; of zeros the positive one. Of NaN it is anything.
+    /// Bits that are all set if it has the same bits.
     #[inline(always)]
-    fn larger(self, other: Self) -> Self {
-        let one = if self > other { self } else { other };
-        let two = if other > self { other } else { self };
-        Self::from_bits(one.bits() & two.bits())
+    fn is(self, other: Self) -> Self::Bits {
+        if self.bits() == other.bits() { Self::Bits::ALL } else { Self::Bits::NONE }
     }
 }
 
@@ -55,6 +54,10 @@ macro_rules! reals { ($($t:ty, $bits:ty, $nan:literal;)*) => { $(
         #[inline(always)]
         fn new(bits: u64) -> Self {
             bits as $bits
+        }
+        #[inline(always)]
+        fn number(self) -> i64 {
+            self as i64
         }
     }
     impl Real for $t {
@@ -97,11 +100,11 @@ reals! {
 pub(super) trait Plain: Copy + Default {
     type Own: Real;
 
-    /// `N` elements, a multiple of 8, as what they are computed in. The memory beside is for those that have to be converted.
+    /// `N` elements as what they are computed in.
     ///
     /// # Safety
     /// They are there, and aligned. The CPU has the vectors.
-    unsafe fn open<const N: usize>(src: *const Self, spare: &mut [Self::Own; N]) -> &[Self::Own; N];
+    unsafe fn open<const N: usize>(src: *const Self) -> [Self::Own; N];
 
     /// The last elements of a group, fewer than `N`; what follows is zero.
     ///
@@ -109,11 +112,11 @@ pub(super) trait Plain: Copy + Default {
     /// As [`open`](Self::open), for these elements.
     #[inline(always)]
     unsafe fn open_last<const N: usize>(src: *const Self, len: usize) -> [Self::Own; N] {
-        let (mut last, mut spare) = ([Self::default(); N], [Self::Own::ZERO; N]);
+        let mut last = [Self::default(); N];
         // SAFETY: the elements are there (the caller's promise), and the copy has `N`.
         unsafe {
             std::ptr::copy_nonoverlapping(src, last.as_mut_ptr(), len.min(N));
-            *Self::open(last.as_ptr(), &mut spare)
+            Self::open(last.as_ptr())
         }
     }
 }
@@ -122,9 +125,9 @@ macro_rules! itself { ($($t:ty)*) => { $(
     impl Plain for $t {
         type Own = $t;
         #[inline(always)]
-        unsafe fn open<const N: usize>(src: *const $t, _: &mut [$t; N]) -> &[$t; N] {
+        unsafe fn open<const N: usize>(src: *const $t) -> [$t; N] {
             // SAFETY: the caller's promise.
-            unsafe { &*src.cast() }
+            unsafe { *src.cast() }
         }
     }
 )* } }
@@ -133,34 +136,35 @@ itself!(f32 f64);
 impl Plain for f16 {
     type Own = f32;
     #[inline(always)]
-    unsafe fn open<const N: usize>(src: *const f16, spare: &mut [f32; N]) -> &[f32; N] {
-        for (k, to) in spare.chunks_exact_mut(8).enumerate() {
+    unsafe fn open<const N: usize>(src: *const f16) -> [f32; N] {
+        let mut own = [0.0; N];
+        #[cfg(target_arch = "x86_64")]
+        for (k, own) in own.chunks_exact_mut(8).enumerate() {
             // SAFETY: eight elements on either side; loads and stores need no alignment. The CPU has the instruction (the caller's
             // promise).
-            #[cfg(target_arch = "x86_64")]
             unsafe {
                 let bits = x86::_mm_loadu_si128(src.add(8 * k).cast());
-                x86::_mm256_storeu_ps(to.as_mut_ptr(), x86::_mm256_cvtph_ps(bits));
-            }
-            #[cfg(not(target_arch = "x86_64"))]
-            for (i, to) in to.iter_mut().enumerate() {
-                // SAFETY: the caller's promise.
-                *to = unsafe { *src.add(8 * k + i) }.to_f32();
+                x86::_mm256_storeu_ps(own.as_mut_ptr(), x86::_mm256_cvtph_ps(bits));
             }
         }
-        spare
+        let rest = if cfg!(target_arch = "x86_64") { N / 8 * 8 } else { 0 };
+        for (k, own) in own.iter_mut().enumerate().skip(rest) {
+            // SAFETY: the caller's promise.
+            *own = unsafe { *src.add(k) }.to_f32();
+        }
+        own
     }
 }
 
 impl Plain for bf16 {
     type Own = f32;
     #[inline(always)]
-    unsafe fn open<const N: usize>(src: *const bf16, spare: &mut [f32; N]) -> &[f32; N] {
-        // SAFETY: the caller's promise.
-        let from: &[bf16; N] = unsafe { &*src.cast() };
-        for (to, x) in spare.iter_mut().zip(from) {
-            *to = f32::from_bits(u32::from(x.to_bits()) << 16);
+    unsafe fn open<const N: usize>(src: *const bf16) -> [f32; N] {
+        let mut own = [0.0; N];
+        for (k, own) in own.iter_mut().enumerate() {
+            // SAFETY: the caller's promise.
+            *own = f32::from_bits(u32::from(unsafe { *src.add(k) }.to_bits()) << 16);
         }
-        spare
+        own
     }
 }

@@ -50,11 +50,10 @@ impl<T: Plain<Own = f32>> Summand for Square<T> {
 unsafe fn chains<S: Summand, const N: usize>(x: *const S::X, step: isize, count: usize) -> [S::Sum; N] {
     let mut own = [S::Sum::NO_SUMMAND; N];
     for k in 0..count as isize {
-        let mut spare = [<S::X as Plain>::Own::ZERO; N];
         // SAFETY: the caller's promise.
-        let x = unsafe { S::X::open(x.wrapping_offset(k * step), &mut spare) };
+        let x: [_; N] = unsafe { S::X::open(x.wrapping_offset(k * step)) };
         for (own, x) in own.iter_mut().zip(x) {
-            *own = *own + S::of(*x);
+            *own = *own + S::of(x);
         }
     }
     own
