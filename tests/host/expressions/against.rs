@@ -34,3 +34,18 @@ fn long_expressions_equal_their_definition() {
         compare(&devices, &functions, &expr, &[70], &mut random, seed);
     }
 }
+
+/// Rows that begin and end inside of vectors, broadcast ones beside them.
+#[test]
+fn expressions_over_long_rows_equal_their_definition() {
+    let (devices, functions) = (devices(), Functions::new());
+    let shapes: [&[usize]; 8] =
+        [&[3, 127], &[3, 128], &[2, 130], &[3, 192], &[2, 1024], &[2, 1087], &[2, 2, 1025], &[70, 128]];
+    for seed in 0..count(600) / 10 {
+        let mut random = Random::new(1 << 41 | seed);
+        let extents = random.pick(&shapes);
+        let size = 2 + random.below(12);
+        let expr = random.expr(size, extents.len(), true);
+        compare(&devices, &functions, &expr, extents, &mut random, seed);
+    }
+}

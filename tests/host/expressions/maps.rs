@@ -92,6 +92,23 @@ fn an_update_reads_every_element_before_it_writes_it() {
 }
 
 #[test]
+fn long_rows_of_a_part_are_updated_where_they_lie() {
+    const N: usize = 1100;
+    for device in devices() {
+        let mut wanted: Vec<i64> = (0..3 * (N as i64 + 5)).collect();
+        let x = device.tensor([3, N + 5], &wanted).unwrap();
+        let scale = device.tensor([N], (0..N as i64).collect::<Vec<_>>()).unwrap();
+        let shift = device.tensor([3, 1], [10i64, 20, 30]).unwrap();
+        let part = x.part(|all| all.slice((.., 2..N + 2))).unwrap();
+        let x = device.update(part, (&scale, &shift), |x, (s, t)| x * s + t).unwrap().await_result().unwrap();
+        for (row, shift) in wanted.chunks_mut(N + 5).zip([10, 20, 30]) {
+            row[2..N + 2].iter_mut().zip(0..).for_each(|(x, scale)| *x = *x * scale + shift);
+        }
+        assert_eq!(read(&device, &x), wanted);
+    }
+}
+
+#[test]
 fn a_kept_formula_takes_other_numbers() {
     for device in devices() {
         let formula = Formula::new(|(x, y): (Symbol<f32>, Symbol<f32>)| (x * 2.0 + y) * constant(10.0)).unwrap();

@@ -12,6 +12,7 @@ use crate::libraries::expressions::low::{Lane, Uniform};
 use crate::libraries::expressions::nest::Nest;
 use crate::libraries::expressions::scalar::Scalar;
 use crate::numerics::parallel;
+use smallvec::SmallVec;
 use std::cell::RefCell;
 
 /// Where the elements of offset 0 of the operands are.
@@ -27,8 +28,10 @@ struct Bound {
     base: *mut u8,
     /// Strides and offset in elements of the part's lane.
     layout: Layout,
-    /// Its elements lie in the order of the blocks without gaps, so that they are used where they are.
+    /// The elements of a row lie side by side, so that they are used where they are.
     is_dense: bool,
+    /// The elements of a row are all the same one.
+    is_same: bool,
 }
 
 /// One run: what all threads share.
@@ -40,6 +43,8 @@ struct Run<'a> {
     uniforms: Vec<[u64; CHUNK]>,
     scratch: usize,
     block: usize,
+    /// The elements of a row, which a block does not leave.
+    row: usize,
 }
 
 // SAFETY: the pointers are to inputs, which nothing writes while they are borrowed, and to outputs, whose elements each
@@ -48,6 +53,10 @@ unsafe impl Sync for Run<'_> {}
 
 /// Elements below which a second thread costs more than it gains.
 const PARALLEL: usize = 1 << 15;
+
+/// The elements of a row from which on blocks end with it: what a block costs is then little beside its elements, as are the steps of
+/// their own for the last elements, which do not fill a chunk. Half as many are enough if all chunks are full.
+const LONG: usize = 16 * CHUNK;
 
 /// The same elements in units of a part: those of a complex number are its real and its imaginary part.
 pub(in crate::libraries) fn in_parts(layout: &Layout, dtype: DType, part: usize) -> Result<Layout> {
@@ -75,16 +84,23 @@ impl Program {
         in_place: bool,
     ) -> Result<()> {
         let plan = &self.plan;
+        let (rank, inner) =
+            nest.layouts.first().map_or((0, 1), |all| (all.rank(), all.shape().last().copied().unwrap_or(1)));
+        let by_rows = rank < 2 || inner >= LONG || (inner >= LONG / 2 && inner.is_multiple_of(CHUNK));
+        let row = if by_rows && rank > 1 { inner } else { usize::MAX };
         let types: Vec<DType> = expr.output_types().collect();
         let outputs = types.len();
         let bind = |port: &Port, index: usize, base: *mut u8, dtype: DType| -> Result<Bound> {
             let layout = in_parts(nest.layout(index)?, dtype, port.part)?;
-            let is_dense = match layout.strides() {
-                [] => true,
-                [stride] => *stride == 1,
-                _ => false,
-            };
-            Ok(Bound { port: *port, base, layout, is_dense: is_dense && !base.is_null() })
+            let stride = if by_rows { layout.strides().last().copied() } else { None };
+            let is_dense = layout.rank() == 0 || stride == Some(1);
+            Ok(Bound {
+                port: *port,
+                base,
+                layout,
+                is_dense: is_dense && !base.is_null(),
+                is_same: stride == Some(0) && !base.is_null(),
+            })
         };
         let mut loads = Vec::with_capacity(plan.loads.len());
         for port in &plan.loads {
@@ -105,9 +121,9 @@ impl Program {
             stores.push(Bound { is_dense: store.is_dense && !in_place, ..store });
         }
         let uniforms = self.low.uniforms().iter().map(|uniform| splat(*uniform, scalars, &nest.extents)).collect();
-        let staged = loads.iter().chain(&stores).filter(|bound| !bound.is_dense);
+        let staged = loads.iter().chain(&stores).filter(|bound| !bound.is_dense && !bound.is_same);
         let block = block_length(plan.between + staged.map(|bound| bound.port.lane.size()).sum::<usize>());
-        Run { steps: &plan.steps, loads, stores, uniforms, scratch: plan.scratch, block }.go(nest.len());
+        Run { steps: &plan.steps, loads, stores, uniforms, scratch: plan.scratch, block, row }.go(nest.len());
         Ok(())
     }
 }
@@ -161,7 +177,7 @@ impl Run<'_> {
             let scratch: *mut u8 = scratch.as_mut_ptr().cast();
             let mut at = start;
             while at < end {
-                let len = self.block.min(end - at);
+                let len = self.block.min(end - at).min(self.row - at % self.row);
                 let whole = len / CHUNK * CHUNK;
                 // The last elements do not fill a chunk: they go through scratch memory.
                 let (len, staged) = if whole == 0 { (len, true) } else { (whole, false) };
@@ -175,6 +191,7 @@ impl Run<'_> {
         let stage = |port: &Port| scratch.wrapping_add(port.stage * self.block);
         for load in self.loads.iter().filter(|load| staged || !load.is_dense) {
             let dst = stage(&load.port);
+            let len = if load.is_same { len.min(CHUNK) } else { len };
             if load.base.is_null() {
                 // SAFETY: the stage has a block of 8 bytes for each element, aligned to 64, and nothing else uses it.
                 let dst = unsafe { std::slice::from_raw_parts_mut(dst.cast::<i64>(), len) };
@@ -184,38 +201,43 @@ impl Run<'_> {
                 unsafe { gather::gather(dst, load.base, load.port.lane.size(), &load.layout, start, len) };
             }
         }
-        let at = |bound: Option<&Bound>| -> *mut u8 {
-            match bound {
-                Some(bound) if bound.is_dense && !staged => {
-                    let parts = bound.layout.offset() + start;
-                    bound.base.wrapping_add(parts * bound.port.lane.size())
-                }
-                Some(bound) => stage(&bound.port),
-                None => scratch,
+        let at = |bound: &Bound| -> *mut u8 {
+            if staged || !bound.is_dense {
+                return stage(&bound.port);
             }
+            let offset = gather::offset_of(&bound.layout, start);
+            bound.base.wrapping_offset(offset * bound.port.lane.size() as isize)
         };
+        let loads: SmallVec<[*mut u8; 8]> = self.loads.iter().map(at).collect();
+        let stores: SmallVec<[*mut u8; 8]> = self.stores.iter().map(at).collect();
         let resolve = |place: Place| -> *mut u8 {
             match place {
                 Place::Scratch(offset) => scratch.wrapping_add(offset * self.block),
                 Place::Uniform(k) => {
                     self.uniforms.get(k).map_or(scratch.cast_const(), |u| u.as_ptr().cast()).cast_mut()
                 }
-                Place::Load(k) => at(self.loads.get(k)),
-                Place::Store(k) => at(self.stores.get(k)),
+                Place::Load(k) => loads.get(k).copied().unwrap_or(scratch),
+                Place::Store(k) => stores.get(k).copied().unwrap_or(scratch),
             }
         };
         let chunks = len.div_ceil(CHUNK);
         for step in self.steps {
             let mut advance = step.sizes.map(|size| size * CHUNK);
             for (advance, arg) in advance.iter_mut().zip(step.args) {
-                if matches!(arg, Place::Uniform(_)) {
+                let is_same = match arg {
+                    Place::Uniform(_) => true,
+                    Place::Load(k) => self.loads.get(k).is_some_and(|load| load.is_same),
+                    _ => false,
+                };
+                if is_same {
                     *advance = 0;
                 }
             }
             let src = step.args.map(|arg| resolve(arg).cast_const());
             let args = Args { dst: resolve(step.dst), src, advance, chunks };
             // SAFETY: each place has whole chunks: scratch memory and stages do, tensors are used in place only for whole
-            // chunks, and uniforms do not advance. The plan gives results places of their own. The level was detected.
+            // chunks of one row, and what is the same for all elements does not advance, and has a chunk. The plan gives results
+            // places of their own. The level was detected.
             unsafe { (step.kernel)(&args) };
         }
         for store in self.stores.iter().filter(|store| staged || !store.is_dense) {
