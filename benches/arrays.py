@@ -62,6 +62,8 @@ def calls():
                 np.divide(out, out.sum(axis=1, keepdims=True), out=out)
 
             rows["softmax, f32"] = softmax
+    x = array(np.float16)
+    rows["transposed copy, f16"] = lambda x=x, turned=np.zeros(x.shape[::-1], x.dtype): np.copyto(turned, x.T)
     rows |= chosen()
     for source, target, names in [(np.float32, np.float16, "f32 to f16"), (np.float64, np.float16, "f64 to f16"), (np.float64, np.float32, "f64 to f32"), (np.int32, np.float32, "i32 to f32")]:
         x = array(source, 1e6 if source is np.int32 else 1)

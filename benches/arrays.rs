@@ -52,10 +52,14 @@ fn of_floats<T: Element>(rows: &mut Rows, device: &Device, x: &View<T>, text: &s
     rows.push((format!("log, {text}"), one(device, x, Symbol::log)));
     rows.push((format!("sin, {text}"), one(device, x, Symbol::sin)));
     rows.push((format!("tanh, {text}"), one(device, x, Symbol::tanh)));
+    rows.push((format!("transposed copy, {text}"), turned(device, x)));
+}
+
+/// A transposed copy.
+fn turned<T: Element>(device: &Device, x: &View<T>) -> Call {
     let (view, own) = (x.transpose(), device.clone());
     let out = device.zeros::<T>(view.shape()).unwrap();
-    let turn = again(out, move |out| own.assign(out, &view).unwrap().await_result().unwrap());
-    rows.push((format!("transposed copy, {text}"), turn));
+    again(out, move |out| own.assign(out, &view).unwrap().await_result().unwrap())
 }
 
 macro_rules! reductions { ($rows:ident, $device:ident, $x:ident, $text:literal, $($name:ident),*) => { $(
@@ -132,6 +136,7 @@ fn rows(device: &Device) -> Rows {
     let whole = array(device, |x| (x * 1e6) as i32);
     of_floats(&mut rows, device, &x, "f32");
     of_floats(&mut rows, device, &y, "f64");
+    rows.push(("transposed copy, f16".to_owned(), turned(device, &array(device, f16::from_f64))));
     rows.push(("cast f32 to f16".to_owned(), one(device, &x, Symbol::cast::<f16>)));
     rows.push(("cast f64 to f16".to_owned(), one(device, &y, Symbol::cast::<f16>)));
     rows.push(("cast f64 to f32".to_owned(), one(device, &y, Symbol::cast::<f32>)));

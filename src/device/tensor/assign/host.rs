@@ -72,8 +72,8 @@ pub(crate) unsafe fn assign_raw(
         to.shape().iter().zip(strides).map(|(n, (to, from))| Axis { n: *n, to: *to, from: *from }).collect();
     let (start, source) = (start.wrapping_add(to.offset() * size), source.as_ptr().wrapping_add(from.offset() * size));
     match size {
-        1 => run::<u8>(&Turn::new(&axes, None), &axes, (start, source)),
-        2 => run::<u16>(&Turn::new(&axes, None), &axes, (start, source)),
+        1 => run::<u8>(&Turn::new(&axes, turn::ONE), &axes, (start, source)),
+        2 => run::<u16>(&Turn::new(&axes, turn::TWO), &axes, (start, source)),
         4 => run::<u32>(&Turn::new(&axes, turn::FOUR), &axes, (start, source)),
         8 => run::<u64>(&Turn::new(&axes, turn::EIGHT), &axes, (start, source)),
         _ => run::<[u64; 2]>(&Turn::new(&axes, None), &axes, (start, source)),

@@ -7,9 +7,10 @@
 use super::host::{Axes, Axis, Start, block};
 use std::mem::MaybeUninit;
 
-/// Elements of a square's side, and bytes of its lines, at most.
-const SIDE: usize = 64;
+/// Elements of a square's side, and bytes of its lines, at most; elements of the side where an axis is shorter.
+const SIDE: usize = 128;
 const LINE: usize = 256;
+const SHORT: usize = 64;
 /// Targets of fewer bytes stay in the caches.
 const LARGE: usize = 1 << 20;
 
@@ -36,20 +37,23 @@ const fn side<U>() -> usize {
     if line < SIDE { line } else { SIDE }
 }
 
+/// The side of a square where an axis is shorter than [`side`].
+const fn short<U>() -> usize {
+    if side::<U>() < SHORT { side::<U>() } else { SHORT }
+}
+
 /// The axis whose elements are neighbours in the source, if it and the last one, whose elements are neighbours in the target, are long
 /// enough.
 pub(super) fn place<U>(axes: &Axes) -> Option<usize> {
     let (last, rest) = axes.split_last()?;
-    let place = rest.iter().position(|axis| axis.from == 1 && axis.n >= side::<U>())?;
-    (last.to == 1 && last.from != 1 && last.n >= side::<U>()).then_some(place)
+    let place = rest.iter().position(|axis| axis.from == 1 && axis.n >= short::<U>())?;
+    (last.to == 1 && last.from != 1 && last.n >= short::<U>()).then_some(place)
 }
 
 /// Where an axis is cut in two.
 pub(super) fn half<U>(n: usize) -> usize {
-    match n / 2 / side::<U>() * side::<U>() {
-        0 => n / 2,
-        whole => whole,
-    }
+    let sides = [side::<U>(), short::<U>()];
+    sides.into_iter().map(|side| n / 2 / side * side).find(|whole| *whole > 0).unwrap_or(n / 2)
 }
 
 impl<U: Copy> Turn<U> {
@@ -93,14 +97,14 @@ impl<U: Copy> Turn<U> {
 
     /// Two axes: that of neighbours in the target, and that of neighbours in the source.
     fn plane(&self, [along, down]: [Axis; 2], start: &Start<U>) {
-        let side = side::<U>();
+        let side = if along.n.min(down.n) < side::<U>() { short::<U>() } else { side::<U>() };
         let mut square = Square([MaybeUninit::uninit(); SIDE * LINE]);
         let (whole_down, whole_along) = (down.n / side * side, along.n / side * side);
         for j in (0..whole_down).step_by(side) {
             for i in (0..whole_along).step_by(side) {
                 let at = start.after(down, j as isize).after(along, i as isize);
                 // SAFETY: the square lies inside both axes, whose elements are inside both operands (`host.rs`), and no other thread's.
-                unsafe { self.square(&mut square, [along.from, down.to], &at) };
+                unsafe { self.square((&mut square, side), [along.from, down.to], &at) };
             }
         }
         let part = |down: Axis, along: Axis| -> Axes { [down, along].into_iter().collect() };
@@ -115,16 +119,18 @@ impl<U: Copy> Turn<U> {
     }
 
     /// # Safety
-    /// A square of elements lies at both places, with steps between the lines of the source and between those of the target; the latter
-    /// is nobody else's.
-    unsafe fn square(&self, square: &mut Square, [from_step, to_step]: [isize; 2], at: &Start<U>) {
-        let (side, turned) = (side::<U>(), square.0.as_mut_ptr().cast::<U>());
+    /// A square of one of both sides lies at both places, with steps between the lines of the source and between those of the target;
+    /// the latter is nobody else's.
+    unsafe fn square(&self, (square, own): (&mut Square, usize), [from_step, to_step]: [isize; 2], at: &Start<U>) {
+        // For the compiler, where both sides are one.
+        let side = if side::<U>() == short::<U>() { side::<U>() } else { own };
+        let turned = square.0.as_mut_ptr().cast::<U>();
         match self.corner {
             Some((size, corner)) => {
                 for i in (0..side).step_by(size) {
                     for j in (0..side).step_by(size) {
                         let from = at.from.wrapping_offset(i as isize * from_step).wrapping_add(j);
-                        // SAFETY: the corner lies in both squares, for its size divides the side; AVX2 was detected.
+                        // SAFETY: the corner lies in both squares, for its size divides either side; AVX2 was detected.
                         unsafe { corner(turned.add(j * side + i), side, from, from_step) };
                     }
                 }
@@ -164,15 +170,72 @@ impl<U: Copy> Turn<U> {
     }
 }
 
-/// Corners of 8 by 8 elements of 4 bytes, and of 4 by 4 of 8.
+/// Corners of 16 by 16 bytes, of 8 by 8 elements of 2 bytes and of 4, and of 4 by 4 of 8.
+#[cfg(target_arch = "x86_64")]
+pub(super) const ONE: Option<(usize, Corner<u8>)> = Some((16, one));
+#[cfg(target_arch = "x86_64")]
+pub(super) const TWO: Option<(usize, Corner<u16>)> = Some((8, two));
 #[cfg(target_arch = "x86_64")]
 pub(super) const FOUR: Option<(usize, Corner<u32>)> = Some((8, four));
 #[cfg(target_arch = "x86_64")]
 pub(super) const EIGHT: Option<(usize, Corner<u64>)> = Some((4, eight));
 #[cfg(not(target_arch = "x86_64"))]
+pub(super) const ONE: Option<(usize, Corner<u8>)> = None;
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) const TWO: Option<(usize, Corner<u16>)> = None;
+#[cfg(not(target_arch = "x86_64"))]
 pub(super) const FOUR: Option<(usize, Corner<u32>)> = None;
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) const EIGHT: Option<(usize, Corner<u64>)> = None;
+
+/// # Safety
+/// As [`Corner`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn one(to: *mut u8, side: usize, from: *const u8, step: isize) {
+    use std::arch::x86_64::*;
+    let mut lines = [_mm_setzero_si128(); 16];
+    for (line, own) in (0..).zip(&mut lines) {
+        // SAFETY: sixteen elements of a line of the corner.
+        *own = unsafe { _mm_loadu_si128(from.wrapping_offset(line * step).cast()) };
+    }
+    // As in `two`.
+    for _ in 0..4 {
+        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = lines;
+        let both = |x, y| [_mm_unpacklo_epi8(x, y), _mm_unpackhi_epi8(x, y)];
+        let ([[a, b], [c, d], [e, f], [g, h]], [[i, j], [k, l], [m, n], [o, p]]) =
+            ([both(a, i), both(b, j), both(c, k), both(d, l)], [both(e, m), both(f, n), both(g, o), both(h, p)]);
+        lines = [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p];
+    }
+    for (column, sixteen) in lines.into_iter().enumerate() {
+        // SAFETY: sixteen elements of a line of the square.
+        unsafe { _mm_storeu_si128(to.add(column * side).cast(), sixteen) };
+    }
+}
+
+/// # Safety
+/// As [`Corner`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn two(to: *mut u16, side: usize, from: *const u16, step: isize) {
+    use std::arch::x86_64::*;
+    let mut lines = [_mm_setzero_si128(); 8];
+    for (line, own) in (0..).zip(&mut lines) {
+        // SAFETY: eight elements of a line of the corner.
+        *own = unsafe { _mm_loadu_si128(from.wrapping_offset(line * step).cast()) };
+    }
+    // Each time, a bit of the number of a line becomes one of the number of a column.
+    for _ in 0..3 {
+        let [a, b, c, d, e, f, g, h] = lines;
+        let both = |x, y| (_mm_unpacklo_epi16(x, y), _mm_unpackhi_epi16(x, y));
+        let ((a, b), (c, d), (e, f), (g, h)) = (both(a, e), both(b, f), both(c, g), both(d, h));
+        lines = [a, b, c, d, e, f, g, h];
+    }
+    for (column, eight) in lines.into_iter().enumerate() {
+        // SAFETY: eight elements of a line of the square.
+        unsafe { _mm_storeu_si128(to.add(column * side).cast(), eight) };
+    }
+}
 
 /// # Safety
 /// As [`Corner`].
@@ -254,10 +317,21 @@ mod tests {
     #[test]
     fn turned_squares_are_those_of_the_elements() {
         let rows = |extents: &[usize]| Layout::row_major(extents).unwrap();
-        let mut views: Vec<Layout> = [[64, 64], [65, 127], [15, 200], [200, 130], [31, 33], [640, 640], [1, 300]]
-            .iter()
-            .map(|extents| rows(extents).transpose())
-            .collect();
+        let mut views: Vec<Layout> = [
+            [64, 64],
+            [65, 127],
+            [15, 200],
+            [200, 130],
+            [131, 300],
+            [100, 700],
+            [31, 33],
+            [640, 640],
+            [720, 800],
+            [1, 300],
+        ]
+        .iter()
+        .map(|extents| rows(extents).transpose())
+        .collect();
         for order in [[0, 2, 1], [2, 1, 0], [1, 2, 0], [2, 0, 1]] {
             views.push(rows(&[70, 3, 130]).permute(order).unwrap());
         }
