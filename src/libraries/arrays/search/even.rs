@@ -4,8 +4,12 @@
 use crate::core::element::DType;
 use crate::libraries::arrays::sort::order::Bits;
 
-/// Edges whose numbers a multiplication finds, or those beside them.
+/// Values that are looked at together.
+pub(super) const STEP: usize = 64;
+
+/// Edges whose numbers a multiplication finds, or the ones below.
 pub(super) struct Even {
+    /// The last one is infinity, so that its own bin is the last.
     edges: Vec<f64>,
     first: f64,
     last: f64,
@@ -14,7 +18,7 @@ pub(super) struct Even {
 
 /// The value of an `f32` or `f64`.
 #[inline(always)]
-pub(super) fn value<T: Bits>(bits: T) -> f64 {
+fn value<T: Bits>(bits: T) -> f64 {
     let bits = bits.widen();
     if size_of::<T>() == 4 { f32::from_bits(bits as u32).into() } else { f64::from_bits(bits) }
 }
@@ -26,31 +30,43 @@ impl Even {
             return None;
         }
         let edges: Vec<f64> = edges.map(value).collect();
+        i32::try_from(edges.len()).ok()?;
         let (first, last) = (edges.first().copied()?, edges.last().copied()?);
         let scale = (edges.len() - 1) as f64 / (last - first);
-        let even = Even { edges, first, last, scale };
-        let near = |(number, edge): (usize, &f64)| even.guess(*edge).abs_diff(number) <= 1;
+        let mut even = Even { edges, first, last, scale };
+        // What is guessed rises with the value. So that of a value is the number of its bin, of the one before or of the one behind.
+        let near = |(number, edge): (usize, &f64)| {
+            let guess = even.guess(*edge);
+            guess == number || guess + 1 == number
+        };
         let is_even = scale.is_finite() && scale > 0.0 && even.edges.iter().enumerate().all(near);
+        even.edges.last_mut().into_iter().for_each(|last| *last = f64::INFINITY);
         is_even.then_some(even)
     }
 
+    /// The number of the last bin, if there is one, and less where the product is.
     #[inline(always)]
     fn guess(&self, x: f64) -> usize {
-        ((x - self.first) * self.scale) as usize
+        let most = self.edges.len().saturating_sub(2) as f64;
+        // NaN becomes 0.
+        let near = ((x - self.first) * self.scale).max(0.0).min(most);
+        // SAFETY: between 0 and the number of the last bin.
+        unsafe { near.to_int_unchecked::<i32>() as usize }
     }
 
-    /// The bin of a value; a number beyond all bins for one that lies in none.
+    /// The bins of values; a number beyond all bins for one that lies in none.
     #[inline(always)]
-    pub(super) fn bin(&self, x: f64) -> usize {
-        let bins = self.edges.len() - 1;
-        let edge = |number: usize| self.edges.get(number).copied().unwrap_or(f64::NAN);
-        let mut bin = self.guess(x).min(bins - 1);
-        while bin > 0 && x < edge(bin) {
-            bin -= 1;
+    pub(super) fn bins<T: Bits>(&self, values: &[T; STEP]) -> [u32; STEP] {
+        let none = (self.edges.len() - 1) as u32;
+        let mut bins = [0; STEP];
+        for (bin, x) in bins.iter_mut().zip(values) {
+            let x = value(*x);
+            let guess = self.guess(x);
+            // SAFETY: a guess is the number of a bin, which has an edge on either side.
+            let (low, high) = unsafe { (*self.edges.get_unchecked(guess), *self.edges.get_unchecked(guess + 1)) };
+            let near = (guess as u32 + u32::from(x >= high)).wrapping_sub(u32::from(x < low));
+            *bin = if (x >= self.first) & (x <= self.last) { near } else { none };
         }
-        while bin + 1 < bins && x >= edge(bin + 1) {
-            bin += 1;
-        }
-        if x >= self.first && x <= self.last { bin } else { bins }
+        bins
     }
 }

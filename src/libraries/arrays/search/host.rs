@@ -1,23 +1,24 @@
-//! The half for the CPU: eight values at a time halve the vector, each without a branch, so that they wait for memory together. Where
+//! The half for the CPU: many values at a time halve the vector, each without a branch, so that they wait for memory together. Where
 //! there are many values the keys of the vector are made first.
 //!
 //! Counts of bins are places too: those of the values among the edges. They are counted in a table of each task, or in four of them so
 //! that an element need not wait for an equal one before it, and these are added at the end.
 
-use super::even::{Even, value};
+use super::even::{Even, STEP};
 use super::op::{Answer, Search};
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::core::room;
 use crate::device::tensor::Layout;
 use crate::libraries::arrays::sort::order::{Bits, Order, for_order};
+use crate::libraries::expressions::host::kernels::Level;
 use crate::numerics::parallel::{self, Parts};
 use parking_lot::Mutex;
 use std::ops::Range;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// Values that are searched together.
-const TOGETHER: usize = 8;
+/// Values that are searched together. Vectors of the CPU gather their keys.
+const TOGETHER: usize = 32;
 /// Values that a thread searches at least.
 const FEW: usize = 1 << 10;
 /// Values that a thread counts at least.
@@ -25,13 +26,15 @@ const MANY: usize = 1 << 16;
 /// More bins than this have one table.
 const SMALL: usize = 1 << 12;
 
-fn offset(layout: &Layout, mut number: usize) -> usize {
-    let mut offset = layout.offset() as isize;
+/// Where an element lies, and how many are behind it along the last axis, itself among them.
+fn offset(layout: &Layout, mut number: usize) -> (usize, usize) {
+    let (mut offset, mut left) = (layout.offset() as isize, None);
     for (n, stride) in layout.shape().iter().zip(layout.strides()).rev() {
         offset += (number % n) as isize * stride;
+        left.get_or_insert(n - number % n);
         number /= n;
     }
-    offset.unsigned_abs()
+    (offset.unsigned_abs(), left.unwrap_or(1))
 }
 
 /// Elements of an operand, as their bits.
@@ -51,40 +54,52 @@ impl<'e, T: bytemuck::Pod> Elements<'e, T> {
     }
 
     fn at(&self, number: usize) -> Option<&T> {
-        self.all.get(self.first.map_or_else(|| offset(self.layout, number), |first| first + number))
+        self.all.get(self.first.map_or_else(|| offset(self.layout, number).0, |first| first + number))
     }
 
     /// Some elements from a number on; what is not there is left.
-    fn fill(&self, from: usize, to: &mut [T]) {
-        let near = self.first.and_then(|first| self.all.get(first + from..first + from + to.len()));
-        match near {
-            Some(near) => to.copy_from_slice(near),
-            None => to.iter_mut().zip(from..).for_each(|(to, number)| *to = self.at(number).copied().unwrap_or(*to)),
+    fn fill(&self, mut from: usize, mut to: &mut [T]) {
+        if let Some(near) = self.first.and_then(|first| self.all.get(first + from..first + from + to.len())) {
+            return to.copy_from_slice(near);
+        }
+        let step = self.layout.strides().last().copied().unwrap_or(0);
+        while !to.is_empty() {
+            let (at, left) = offset(self.layout, from);
+            let near = left.min(to.len());
+            let (own, rest) = std::mem::take(&mut to).split_at_mut(near);
+            for (to, k) in own.iter_mut().zip(0..) {
+                *to = self.all.get(at.wrapping_add_signed(k * step)).copied().unwrap_or(*to);
+            }
+            (from, to) = (from + own.len(), rest);
         }
     }
 }
 
-/// How many of `n` keys come before each value's own.
+/// How many of `n` keys, which rise, come before each value's own. It asks for those below `n`.
 #[inline(always)]
-fn halve<T: Bits>(key: impl Fn(usize) -> T, n: usize, right: bool, own: &[T; TOGETHER]) -> [usize; TOGETHER] {
-    let mut low = [0usize; TOGETHER];
-    let is_before = |at: usize, own: T| {
-        let key = key(at);
-        usize::from((key < own) | (right & (key == own)))
-    };
+fn halve<T: Bits>(key: impl Fn(usize) -> T, n: usize, right: bool, (own, places): (&[T], &mut [usize])) {
+    places.fill(0);
     let mut len = n;
-    while len > 1 {
-        let half = len / 2;
-        for (low, own) in low.iter_mut().zip(own) {
+    while len > 0 {
+        let half = len.div_ceil(2);
+        for (low, own) in places.iter_mut().zip(own) {
+            // Below `n`, for `low + len` is at most that: with each step `low` grows by what `len` loses, or not at all.
+            let key = key(*low + half - 1);
             // Arithmetic, so that the compiler makes no branch of it.
-            *low += half & 0usize.wrapping_sub(is_before(*low + half - 1, *own));
+            *low += half & 0usize.wrapping_sub(usize::from((key < *own) | (right & (key == *own))));
         }
         len -= half;
     }
-    for (low, own) in low.iter_mut().zip(own).take(if n > 0 { TOGETHER } else { 0 }) {
-        *low += is_before(*low, *own);
-    }
-    low
+}
+
+/// # Safety
+/// The CPU has the vectors.
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c"))]
+unsafe fn halve_in_vectors<T: Bits>(keys: &[T], right: bool, own: &[T; TOGETHER]) -> [usize; TOGETHER] {
+    let mut places = [0; TOGETHER];
+    // SAFETY: it asks for keys that are there.
+    halve(|at| unsafe { *keys.get_unchecked(at) }, keys.len(), right, (own, &mut places));
+    places
 }
 
 /// A vector that is searched.
@@ -114,23 +129,32 @@ impl<'e, T: Bits + bytemuck::Pod> Sorted<'e, T> {
         self.order.key_of(self.elements.at(at).copied().unwrap_or_default())
     }
 
-    /// Calls `f(k, key, place)` for values of a range.
-    fn places(&self, values: &Elements<'_, T>, right: bool, range: Range<usize>, mut f: impl FnMut(usize, T, usize)) {
-        let order = self.order;
+    /// Calls `f(k, keys, places)` for values of a range, from number `k` on.
+    fn places(
+        &self,
+        values: &Elements<'_, T>,
+        right: bool,
+        range: Range<usize>,
+        mut f: impl FnMut(usize, &[T], &mut [usize]),
+    ) {
+        let (order, level) = (self.order, Level::detect());
         for from in range.clone().step_by(TOGETHER) {
             let mut own = [T::default(); TOGETHER];
             let len = (range.end - from).min(TOGETHER);
             values.fill(from, own.get_mut(..len).unwrap_or_default());
-            let own = own.map(|value| order.key_of(value));
+            for_order!(order => own.iter_mut().for_each(|own| *own = order.key_of(*own)));
+            let mut places = [0; TOGETHER];
             let known = |at: usize| self.keys.get(at).copied().unwrap_or(T::ALL);
-            let low = match (self.keys.is_empty(), right) {
-                (true, _) => halve(|at| self.key(at), self.n, right, &own),
-                (false, true) => halve(known, self.n, true, &own),
-                (false, false) => halve(known, self.n, false, &own),
-            };
-            for (k, (own, low)) in own.iter().zip(low).enumerate().take(len) {
-                f(from + k, *own, low);
+            match level {
+                _ if self.keys.is_empty() => {
+                    let places = places.get_mut(..len).unwrap_or_default();
+                    halve(|at| self.key(at), self.n, right, (&own, places));
+                }
+                // SAFETY: they were detected.
+                Level::Vectors | Level::Wide => places = unsafe { halve_in_vectors(&self.keys, right, &own) },
+                Level::Scalar => halve(known, self.keys.len(), right, (&own, &mut places)),
             }
+            f(from, own.get(..len).unwrap_or_default(), places.get_mut(..len).unwrap_or_default());
         }
     }
 }
@@ -154,8 +178,9 @@ fn search_of<T: Bits + bytemuck::Pod>(
     let (sorted, values) = (Sorted::<T>::new(search, order, sorted)?, Elements::<T>::new(values, &search.values)?);
     parallel::each_part(to, Parts::with_size(FEW), &|part, to| {
         let first = part * FEW;
-        sorted.places(&values, search.right, first..first + to.len(), |number, _, place| {
-            to.iter_mut().skip(number - first).take(1).for_each(|to| *to = place as i64);
+        sorted.places(&values, search.right, first..first + to.len(), |number, _, places| {
+            let own = to.get_mut(number - first..).unwrap_or_default();
+            own.iter_mut().zip(places).for_each(|(to, place)| *to = *place as i64);
         });
     });
     Ok(())
@@ -165,22 +190,39 @@ fn search_of<T: Bits + bytemuck::Pod>(
 struct Tables {
     counts: Vec<u32>,
     bins: usize,
-    tables: usize,
 }
 
 impl Tables {
     fn new(bins: usize) -> Result<Self> {
         let tables = if bins <= SMALL { 4 } else { 1 };
         let counts = room::filled((bins + 1) * tables, 0)?;
-        Ok(Tables { counts, bins: bins + 1, tables })
+        Ok(Tables { counts, bins: bins + 1 })
     }
 
-    /// Counts a value of this number; what is in no bin has the number behind the last one, or a larger one.
+    /// Counts values, each in its bin; what is in no bin has the number behind the last one, or a larger one.
     #[inline(always)]
-    fn count(&mut self, number: usize, bin: usize) {
-        let at = (number & (self.tables - 1)) * self.bins + bin.min(self.bins - 1);
-        if let Some(count) = self.counts.get_mut(at) {
-            *count += 1;
+    fn count<T: Copy>(&mut self, values: &[T], mut bin: impl FnMut(T) -> usize) {
+        let none = self.bins - 1;
+        let mut each = self.counts.chunks_exact_mut(self.bins);
+        let mut count = |table: &mut [u32], value| {
+            if let Some(count) = table.get_mut(bin(value).min(none)) {
+                *count += 1;
+            }
+        };
+        match (each.next(), each.next(), each.next(), each.next()) {
+            (Some(a), Some(b), Some(c), Some(d)) => {
+                let mut fours = values.chunks_exact(4);
+                for four in &mut fours {
+                    let [p, q, r, s] = *four else { break };
+                    count(a, p);
+                    count(b, q);
+                    count(c, r);
+                    count(d, s);
+                }
+                fours.remainder().iter().for_each(|x| count(a, *x));
+            }
+            (Some(a), ..) => values.iter().for_each(|x| count(a, *x)),
+            _ => {}
         }
     }
 
@@ -225,24 +267,24 @@ fn bins<T: Bits + bytemuck::Pod>(
     let (n, bins) = (edges.n, counts.len());
     if let Some(even) = Even::new(search.dtype, (0..n).filter_map(|k| edges.elements.at(k).copied())) {
         return tally(search.values.len(), counts, &|tables, range| {
-            for from in range.clone().step_by(TOGETHER) {
-                let mut own = [T::default(); TOGETHER];
-                let len = (range.end - from).min(TOGETHER);
+            let mut own = [T::default(); STEP];
+            for from in range.clone().step_by(STEP) {
+                let len = (range.end - from).min(STEP);
                 values.fill(from, own.get_mut(..len).unwrap_or_default());
-                for (number, x) in own.iter().enumerate().take(len) {
-                    tables.count(number, even.bin(value(*x)));
-                }
+                tables.count(even.bins(&own).get(..len).unwrap_or_default(), |bin| bin as usize);
             }
             Ok(())
         });
     }
     let last = edges.key(n.saturating_sub(1));
     tally(search.values.len(), counts, &|tables, range| {
-        edges.places(&values, true, range, |number, key, place| {
-            // Behind no edge, and behind the last one, is no bin; the last edge itself lies in the last bin.
-            let is_end = place == n && key == last;
-            let bin = if is_end { bins - 1 } else { place.wrapping_sub(1) };
-            tables.count(number, if place == n && !is_end { bins } else { bin });
+        edges.places(&values, true, range, |_, keys, places| {
+            for (place, key) in places.iter_mut().zip(keys) {
+                // Behind no edge, and behind the last one, is no bin; the last edge itself lies in the last bin.
+                let is_end = *place == n && *key == last;
+                *place = if *place == n && !is_end { bins } else { place.wrapping_sub(1 + usize::from(is_end)) };
+            }
+            tables.count(places, |bin| bin);
         });
         Ok(())
     })
@@ -269,31 +311,13 @@ fn numbers<T: bytemuck::Pod + Sync>(
                 &copied
             }
         };
-        let (mut negative, bins) = (0i64, tables.bins);
-        let mut each = tables.counts.chunks_exact_mut(bins);
-        let mut count = |table: &mut [u32], x: T| {
+        let mut negative = 0i64;
+        tables.count(near, |x| {
             let value = of(x);
             negative += i64::from(value < 0);
             // A negative one is larger than all bins.
-            if let Some(count) = table.get_mut((value as u64).min(bins as u64 - 1) as usize) {
-                *count += 1;
-            }
-        };
-        match (each.next(), each.next(), each.next(), each.next()) {
-            (Some(a), Some(b), Some(c), Some(d)) => {
-                let mut fours = near.chunks_exact(4);
-                for four in &mut fours {
-                    let [p, q, r, s] = *four else { break };
-                    count(a, p);
-                    count(b, q);
-                    count(c, r);
-                    count(d, s);
-                }
-                fours.remainder().iter().for_each(|x| count(a, *x));
-            }
-            (Some(a), ..) => near.iter().for_each(|x| count(a, *x)),
-            _ => {}
-        }
+            usize::try_from(value as u64).unwrap_or(usize::MAX)
+        });
         all.fetch_add(negative, Ordering::Relaxed);
         Ok(())
     })?;
