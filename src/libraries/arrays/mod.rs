@@ -34,7 +34,7 @@
 //! [`Found`] is such a result in flight. Its tensors lie in memory for the largest number of elements; the wait gives them their
 //! extents.
 
-// `sort/` is the operation behind most of it, `search/` and `scatter/` are two more.
+// `sort/` is the operation behind most of it, `search/`, `scatter/` and on the CPU `select/` are three more.
 // `select/`, `statistics/`, `gather/`, `calculus/` and `make/` are made of these, of reductions, formulas and moves, and have no kernel;
 // `untyped.rs` is how their formulas are compiled once for all types.
 
@@ -65,4 +65,5 @@ pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     registry.add::<sort::Sort>();
     registry.add::<search::Search>();
     registry.add::<scatter::Put>();
+    registry.add::<select::Choose>();
 }

@@ -6,7 +6,7 @@ use crate::common::edge::by_turns;
 use crate::common::{host, inline, seeds};
 use windlass::arrays::{By, Ordered, SearchSide};
 use windlass::tensor::Layout;
-use windlass::{Bool, Device, TensorRef};
+use windlass::{Bool, Complex, Device, Element, TensorRef};
 
 #[test]
 fn places_of_truth_values_are_in_order() {
@@ -26,6 +26,78 @@ fn places_of_truth_values_are_in_order() {
             let places = device.nonzero(&x).unwrap().await_result().unwrap();
             assert_eq!((places.shape(), read(&device, &places)), (&[1, there.len()][..], there));
         });
+    }
+}
+
+/// What is chosen of a tensor, in each way that it can lie. There are at least as many truth values as an axis has elements.
+fn chosen<T: Element>(device: &Device, extents: [usize; 3], truth: &[Bool], of: fn(usize) -> T) {
+    let [a, b, c] = extents;
+    let len = a * b * c;
+    let bits = |x: &[T]| bytemuck::cast_slice::<T, u8>(x).to_vec();
+    let is_true = |i: &usize| truth[*i].0 != 0;
+    let wanted: Vec<usize> = (0..len).filter(is_true).collect();
+    let index = |i: usize| [i / (b * c), i / c % b, i % c];
+    for is_turned in [false, true] {
+        let layout = if is_turned { [1, a as isize, (a * b) as isize] } else { [(b * c) as isize, c as isize, 1] };
+        let layout = Layout::new(extents, layout, 0).unwrap();
+        let place = |i: usize| if is_turned { i % a * b * c + i / a % b * c + i / (a * b) } else { i };
+        let x = by_turns(device, (0..len).map(|i| of(place(i))).collect());
+        let x = TensorRef::from_buffer(&x, layout.clone()).unwrap();
+        let condition = by_turns(device, (0..len).map(|i| truth[place(i)]).collect());
+        let condition = TensorRef::from_buffer(&condition, layout).unwrap();
+        let got = device.masked_select(&x, &condition).unwrap().await_result().unwrap();
+        assert_eq!(got.shape(), [wanted.len()]);
+        assert!(bits(&read(device, &got)) == bits(&wanted.iter().map(|i| of(*i)).collect::<Vec<_>>()), "{extents:?}");
+        let places = device.nonzero(&condition).unwrap().await_result().unwrap();
+        assert_eq!(places.shape(), [3, wanted.len()]);
+        let rows = (0..3).flat_map(|axis| wanted.iter().map(move |i| index(*i)[axis] as i64));
+        assert!(read(device, &places) == rows.collect::<Vec<_>>(), "{extents:?}");
+        for (axis, n) in extents.into_iter().enumerate() {
+            let few = n - n / 3;
+            let keep = by_turns(device, truth[..few].to_vec());
+            let keep = TensorRef::from_buffer(&keep, Layout::row_major([few]).unwrap()).unwrap();
+            let got = device.compress(&x, &keep, axis as isize).unwrap().await_result().unwrap();
+            let is_kept = |i: &usize| index(*i)[axis] < few && is_true(&index(*i)[axis]);
+            let wanted: Vec<T> = (0..len).filter(is_kept).map(of).collect();
+            assert_eq!(got.shape()[axis], (0..few).filter(is_true).count());
+            assert!(bits(&read(device, &got)) == bits(&wanted), "{extents:?} along axis {axis}");
+        }
+    }
+}
+
+#[test]
+fn elements_are_chosen_in_one_pass() {
+    let cases = [
+        [1, 1, 1],
+        [0, 3, 2],
+        [3, 2, 0],
+        [2, 3, 7],
+        [5, 1, 8],
+        [16, 33, 31],
+        [1, 1, 16_385],
+        [1, 16_384, 1],
+        [3, 5500, 1],
+        [1, 9, 8193],
+        [9000, 2, 3],
+    ];
+    for device in [inline().open().unwrap(), host(3).open().unwrap()] {
+        seeds(33, |rng, seed| {
+            let extents = cases[seed as usize % cases.len()];
+            let share = rng.pick(&[1, 2, 50, 1 << 20]);
+            let len = extents.iter().product::<usize>().max(16_400);
+            let truth: Vec<Bool> =
+                (0..len).map(|_| Bool(if rng.below(share) == 0 { rng.pick(&[1, 9, 255]) } else { 0 })).collect();
+            chosen(&device, extents, &truth, |i| i as u8);
+            chosen(&device, extents, &truth, |i| i as u16);
+            chosen(&device, extents, &truth, |i| i as f32);
+            chosen(&device, extents, &truth, |i| i as f64);
+            chosen(&device, extents, &truth, |i| Complex::new(i as f32, 2.0));
+            chosen(&device, extents, &truth, |i| Complex::new(i as f64, -1.0));
+        });
+        let number = |x: u8| device.tensor([0usize; 0], [Bool(x)]).unwrap();
+        for x in [0, 3] {
+            assert_eq!(device.nonzero(&number(x)).unwrap().await_result().unwrap().shape(), [0, usize::from(x > 0)]);
+        }
     }
 }
 

@@ -1,19 +1,57 @@
 //! Elements by a condition.
 
 use super::found::{Found, first, flat, reshaped};
+use super::op::{Choose, Slices};
+use crate::core::buffer::{AnyBuffers, AnyIns, DeviceBuffer};
+use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
-use crate::core::error::{Error, Result};
+use crate::core::error::{Error, Rejected, Result};
 use crate::core::truth::Bool;
 use crate::device::Device;
 use crate::device::tensor::{Layout, ReadableTensor, Tensor, TensorRef};
 use crate::libraries::arrays::By;
+use crate::libraries::arrays::search::counts_at_once;
 use crate::libraries::expressions::build::{Symbol, position};
 use crate::libraries::reductions::All;
 
-/// The numbers of the true elements of a vector, then those of the others; and how many are true.
+/// What is chosen in one pass, on the CPU: in memory for the largest number, with zeros behind it; and the number. Compiled once for all
+/// types.
+fn submit(device: &Device, choose: Choose, reads: AnyIns<'_>) -> Result<(PendingDispatch<AnyBuffers>, Layout)> {
+    let output = Layout::row_major(choose.extents())?;
+    let mut written: AnyBuffers =
+        [device.uninit_any(choose.dtype(), output.shape())?.into_parts().0].into_iter().collect();
+    written.push(device.unwritten::<i64>(1)?.into());
+    Ok((device.dispatch(choose, reads, written).map_err(Rejected::into_error)?, output))
+}
+
+fn chosen<T: Element>((pending, output): (PendingDispatch<AnyBuffers>, Layout)) -> Result<(Tensor<T>, Tensor<i64>)> {
+    let pending: PendingDispatch<(Tensor<T>, Tensor<i64>)> = pending.retype(|all: AnyBuffers| -> Result<_> {
+        let (parts, count) = all.downcast::<(DeviceBuffer<T>, DeviceBuffer<i64>)>().map_err(Error::from)?;
+        Ok((Tensor::from(parts).with_layout(output)?, Tensor::from(count).with_layout(Layout::row_major([0; 0])?)?))
+    })?;
+    Ok(pending.into_output())
+}
+
+/// The places of the true elements of a row-major tensor, a row for each axis, on the CPU.
+fn places(device: &Device, condition: &TensorRef<'_, Bool>) -> Result<(Tensor<i64>, Tensor<i64>)> {
+    let (part, condition) = condition.operand()?;
+    let choose = Choose { condition, slices: None };
+    chosen(submit(device, choose, [part.into()].into_iter().collect())?)
+}
+
+/// The numbers of the true elements of a vector, then others of its numbers; and how many are true.
 pub(super) fn order(device: &Device, condition: &TensorRef<'_, Bool>) -> Result<(Tensor<i64>, Tensor<i64>)> {
+    if counts_at_once(device) {
+        let (places, count) = places(device, condition)?;
+        return Ok((reshaped(places, condition.shape())?, count));
+    }
     let order = device.argsort(condition, By::axis(0).descending())?.into_output();
     Ok((order, device.count_nonzero(condition, All)?.into_output()))
+}
+
+/// The same elements in row-major order, in the memory of the operand where they lie so.
+fn ordered<'a, T: Element>(device: &Device, x: &TensorRef<'a, T>) -> Result<TensorRef<'a, T>> {
+    if x.layout().is_row_major() { Ok(x.clone()) } else { Ok(device.contiguous(x)?.share()) }
 }
 
 /// Elements by a condition.
@@ -49,10 +87,18 @@ impl Device {
             let what = format!("extents {:?}, but it is a vector of at most {n} elements", condition.shape());
             return Err(Error::invalid("condition", what));
         }
-        let (order, count) = order(self, &condition)?;
-        // Places of the axis.
-        let parts = self.take(&x, &order, axis)?.never_reports().into_output();
-        let axis = place.unwrap_or(0) as isize;
+        let axis = place.unwrap_or(0);
+        let (parts, count) = if counts_at_once(self) {
+            let (x, condition) = (ordered(self, &x)?, ordered(self, &condition)?);
+            let ((part, x), (truth, condition)) = (x.operand()?, condition.operand()?);
+            let choose = Choose { condition, slices: Some(Slices { dtype: T::DTYPE, x, axis }) };
+            chosen(submit(self, choose, [truth.into(), part.into()].into_iter().collect())?)?
+        } else {
+            let (order, count) = order(self, &condition)?;
+            // Places of the axis.
+            (self.take(&x, &order, axis as isize)?.never_reports().into_output(), count)
+        };
+        let axis = axis as isize;
         Ok(Found { device: self.clone(), parts, count, axis, narrow: first })
     }
 
@@ -99,6 +145,10 @@ impl Device {
     #[doc(alias = "argwhere")]
     pub fn nonzero<'c>(&self, condition: impl ReadableTensor<'c, Bool>) -> Result<Found<Tensor<i64>>> {
         let condition = condition.into();
+        if counts_at_once(self) {
+            let (parts, count) = places(self, &ordered(self, &condition)?)?;
+            return Ok(Found { device: self.clone(), parts, count, axis: 1, narrow: first });
+        }
         let layout = Layout::row_major(condition.shape())?;
         let (order, count) = order(self, &flat(self, &condition)?)?;
         if layout.rank() == 1 {

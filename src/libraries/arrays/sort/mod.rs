@@ -9,7 +9,7 @@
 mod cuda;
 mod front;
 #[cfg(feature = "host")]
-mod host;
+pub(super) mod host;
 #[cfg(feature = "cuda")]
 pub(super) mod kernel;
 mod lines;

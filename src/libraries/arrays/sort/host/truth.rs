@@ -9,7 +9,7 @@ use crate::numerics::parallel::{self, Parts};
 const PART: usize = 1 << 14;
 
 /// The numbers of the bits of a byte that are set, from the lowest one on; then zeros.
-static SET: [[u8; 8]; 256] = set();
+pub(in crate::libraries::arrays) static SET: [[u8; 8]; 256] = set();
 
 #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
 const fn set() -> [[u8; 8]; 256] {
@@ -31,7 +31,7 @@ const fn set() -> [[u8; 8]; 256] {
 
 /// A bit for each of eight bytes that is not zero.
 #[inline(always)]
-fn mask(bytes: [u8; 8]) -> u8 {
+pub(in crate::libraries::arrays) fn mask(bytes: [u8; 8]) -> u8 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
     let word = u64::from_le_bytes(bytes);
     let ones = (((word & LOW) + LOW) | word) >> 7 & 0x0101_0101_0101_0101;
