@@ -22,5 +22,6 @@ fn random_scans_equal_their_definition() {
         super::scans::run(&devices, seed, 80_000);
     }
     super::scans::complex(&devices);
+    super::scans::side_by_side(&devices, usize::MAX);
     super::scans::neighbours(&devices, usize::MAX);
 }

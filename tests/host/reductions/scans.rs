@@ -5,6 +5,7 @@ use super::oracle::{Value, double, single};
 use crate::common::edge::by_turns;
 use windlass::reductions::scans::{Along, Cumulative};
 use windlass::reductions::{AllTrue, AnyTrue, Max, Min, Prod, Sum};
+use windlass::tensor::Layout;
 use windlass::{Bool, Complex, Device, Element, TensorRef, bf16, f16};
 
 const CHUNK: usize = 32;
@@ -184,6 +185,36 @@ pub(crate) fn complex(devices: &[Device]) {
                     assert_eq!(got[2 * (n - 1 - i) + column], Complex::new(re, im), "{n}, {device:?}");
                 }
             }
+        }
+    }
+}
+
+/// Lines side by side: more than one task takes, and of as many chunks as several levels have.
+pub(crate) fn side_by_side(devices: &[Device], most: usize) {
+    for (rows, columns, exclusive) in
+        [(33, 4200, false), (65, 9000, true), (1025, 40, false), (1056, 9, true), (32, 8, false)]
+    {
+        if rows * columns > most {
+            continue;
+        }
+        let random = &mut Random(rows as u64);
+        let x: Vec<f32> = (0..rows * columns).map(|_| f32::random(random.bits())).collect();
+        let mut wanted = x.clone();
+        for column in 0..columns {
+            let line: Vec<f32> = (0..rows).map(|row| x[row * columns + column]).collect();
+            let first = if exclusive { 0.0 } else { -0.0 };
+            for (row, sum) in scan(&line, (first, -0.0), exclusive, &|a, b| a + b).into_iter().enumerate() {
+                wanted[row * columns + column] = single::canonical(sum);
+            }
+        }
+        for device in devices {
+            let along = if exclusive { Along::axis(0).exclusive() } else { Along::axis(0) };
+            let buffer = by_turns(device, x.clone());
+            let view = TensorRef::from_buffer(&buffer, Layout::row_major([rows, columns]).unwrap()).unwrap();
+            let sums = device.cumsum(&view, along).unwrap().await_result().unwrap();
+            let got = device.download(&sums).unwrap().await_result().unwrap();
+            let same = bytemuck::cast_slice::<f32, u32>(&got) == bytemuck::cast_slice::<f32, u32>(&wanted);
+            assert!(same, "{rows} x {columns}, {device:?}");
         }
     }
 }

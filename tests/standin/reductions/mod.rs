@@ -47,6 +47,7 @@ fn the_text_of_random_scans_computes_what_they_say() {
         scans::run(&devices, seed, if seed.is_multiple_of(8) { 75_000 } else { 6_000 });
     }
     scans::complex(&devices);
+    scans::side_by_side(&devices, 10_000);
     scans::neighbours(&devices, 40_000);
     assert_back_at(&devices[0], base);
     assert!(driver.ran_by_text() >= count / 2);
