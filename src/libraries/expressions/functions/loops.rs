@@ -53,6 +53,24 @@ unsafe fn of_one<F: Unary, T: Real<Mask = bool>>(args: &Args) {
 /// As [`Kernel`].
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c"))]
 unsafe fn two<F: Binary, T: Real<Mask = bool>>(args: &Args) {
+    // SAFETY: the caller's promise.
+    unsafe { of_two::<F, T>(args) }
+}
+
+/// As [`one_wide`].
+///
+/// # Safety
+/// As [`Kernel`].
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"))]
+unsafe fn two_wide<F: Binary, T: Real<Mask = bool>>(args: &Args) {
+    // SAFETY: the caller's promise.
+    unsafe { of_two::<F, T>(args) }
+}
+
+/// # Safety
+/// As [`Kernel`].
+#[inline(always)]
+unsafe fn of_two<F: Binary, T: Real<Mask = bool>>(args: &Args) {
     for at in 0..args.chunks {
         // SAFETY: the contract of `Kernel`.
         let (y, a, b): (&mut [T; CHUNK], &[T; CHUNK], &[T; CHUNK]) =
@@ -117,6 +135,14 @@ macro_rules! binary_loops {
                 _ => None,
             }
         }
+
+        fn binary_wide(function: Function, lane: Lane) -> Option<Kernel> {
+            match (function, lane) {
+                $((Function::$type, Lane::F32) => Some(two_wide::<table::$type, f32>),
+                (Function::$type, _) => Some(two_wide::<table::$type, f64>),)*
+                _ => None,
+            }
+        }
     };
 }
 binary_functions!(binary_loops);
@@ -124,7 +150,7 @@ binary_functions!(binary_loops);
 /// The loop of a function; `None` if this level has none.
 pub(in super::super) fn call(function: Function, lane: Lane, level: Level) -> Option<Kernel> {
     match level {
-        Level::Wide => unary_wide(function, lane).or_else(|| binary(function, lane)),
+        Level::Wide => unary_wide(function, lane).or_else(|| binary_wide(function, lane)),
         Level::Vectors => unary(function, lane).or_else(|| binary(function, lane)),
         Level::Scalar => None,
     }
@@ -136,12 +162,13 @@ mod tests {
 
     macro_rules! all { ($($type:ident $call:path $(, $far:path)?;)*) => { [$(Function::$type),*] } }
 
-    /// The results of both levels for numbers of random bits.
+    /// The results of both levels for numbers of random bits, the second of which are the first ones in reverse.
     fn results<T: Real<Mask = bool> + PartialEq>(kernels: [Kernel; 2], numbers: &[[T; CHUNK]]) -> [Vec<T>; 2] {
         kernels.map(|kernel| {
             let mut to = numbers.to_vec();
-            let src = [numbers.as_ptr().cast(), std::ptr::null(), std::ptr::null()];
-            let advance = [size_of::<[T; CHUNK]>(), 0, 0];
+            let turned: Vec<[T; CHUNK]> = numbers.iter().rev().copied().collect();
+            let src = [numbers.as_ptr().cast(), turned.as_ptr().cast(), std::ptr::null()];
+            let advance = [size_of::<[T; CHUNK]>(), size_of::<[T; CHUNK]>(), 0];
             // SAFETY: so many chunks on either side; the CPU has both levels.
             unsafe { kernel(&Args { dst: to.as_mut_ptr().cast(), src, advance, chunks: numbers.len() }) };
             to.concat()
@@ -175,7 +202,7 @@ mod tests {
                 })
             })
             .collect();
-        for function in unary_functions!(all) {
+        for function in unary_functions!(all).into_iter().chain(binary_functions!(all)) {
             let of = |lane| [Level::Vectors, Level::Wide].map(|level| call(function, lane, level).unwrap());
             let [narrow, wide] = results(of(Lane::F32), &singles);
             let same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
