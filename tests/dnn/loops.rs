@@ -107,7 +107,9 @@ fn pooled<T: Number>(device: &Device, rng: &mut Rng) {
     let (window, stride) = (list(&[1, 2, 3, 4]), list(&[1, 1, 2, 2, 3, 5]));
     let (dilation, before, after) = (list(&[1, 1, 2]), list(&[0, 1, 2, 9]), list(&[0, 1, 3]));
     let mut extents = vec![2];
-    extents.extend((0..rank).map(|axis| if axis + 1 == rank { extent(rng) } else { 3 + rng.below(4) }));
+    // Of planes more lines than are laid out at once.
+    let lines = if rank == 2 { 40 } else { 4 };
+    extents.extend((0..rank).map(|axis| if axis + 1 == rank { extent(rng) } else { 3 + rng.below(lines) }));
     let spans = window.iter().zip(&dilation).map(|(n, d)| (n - 1) * d + 1);
     let padded = extents.iter().skip(1).zip(before.iter().zip(&after)).map(|(n, (a, b))| n + a + b);
     if spans.zip(padded).any(|(span, n)| span > n) {
@@ -130,7 +132,7 @@ fn pooled<T: Number>(device: &Device, rng: &mut Rng) {
 /// Filters of one channel beside the sums of their windows.
 fn filtered<T: Number + DnnElement>(device: &Device, rng: &mut Rng) {
     let [batch, channels, each] = [1 + rng.below(2), 1 + rng.below(3), 1 + rng.below(2)];
-    let (high, width) = (1 + rng.below(9), extent(rng));
+    let (high, width) = (1 + rng.below(40), extent(rng));
     let [kernel, stride, dilation, padding] =
         [rng.among(&[1, 2, 3, 5]), rng.among(&[1, 1, 2, 3]), rng.among(&[1, 1, 2]), rng.below(4)];
     let span = (kernel - 1) * dilation + 1;

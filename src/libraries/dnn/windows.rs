@@ -1,24 +1,24 @@
-//! Lines of windows on the host: many results of a line at once, whose elements of a window are neighbours.
+//! Windows over planes on the host: many results at once, whose elements of a window are neighbours.
 //!
-//! Along an axis with a stride of `s` a line is laid out as `s` lines, one for each rest of the place, with the padding on both sides: so an
-//! element of the window meets all windows at one distance, and vectors need no special cases at the ends.
+//! The lines that some lines of results need are laid out together: along an axis with a stride of `s` as `s` lines, one for each rest of
+//! the place, with the padding on both sides. So each element of a window meets the windows of all these results at one distance, the lines
+//! of results are one long line, and vectors need no special cases at the ends.
 
 use super::product::spaced;
 use crate::core::error::Result;
 use crate::core::room::collected;
-use smallvec::SmallVec;
 
 /// Results that are made at once.
 const CHUNK: usize = 64;
-
-/// A chunk of a line.
-#[inline(always)]
-fn chunk<T>(line: &[T], at: usize) -> Option<&[T; CHUNK]> {
-    line.get(at..).and_then(<[T]>::first_chunk)
-}
+/// Bytes that are laid out at once: while the loops go over them, the next ones come from memory.
+const BYTES: usize = 1 << 12;
+/// Bytes in the nearest cache, if bands of fewer lines would lay out most of them again.
+const NEAR: usize = 1 << 14;
+/// Lines of a window, at most.
+const MOST: usize = 64;
 
 /// Windows along an axis.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Windows {
     pub(super) input: usize,
     pub(super) output: usize,
@@ -29,185 +29,178 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// The elements of a window that lie inside, and where the first of them is.
-    pub(super) fn inside(&self, o: usize) -> (std::ops::Range<usize>, usize) {
-        let start = o * self.stride;
-        let until = |end: usize| end.saturating_sub(start).div_ceil(self.dilation.max(1)).min(self.window);
-        let (first, end) = (until(self.before), until(self.before + self.input));
-        (first..end.max(first), (start + first * self.dilation).saturating_sub(self.before))
+    /// An axis of one element.
+    pub(super) const ONE: Self = Windows { input: 1, output: 1, window: 1, stride: 1, dilation: 1, before: 0 };
+
+    /// The last element of a window, from the first one on.
+    const fn last(&self) -> usize {
+        self.window.saturating_sub(1).saturating_mul(self.dilation)
+    }
+
+    /// The element at a place, which counts from the first one of the padding.
+    fn element(&self, place: usize) -> Option<usize> {
+        place.checked_sub(self.before).filter(|at| *at < self.input)
     }
 }
 
-/// Lines that are laid out, as many as a window reaches over: the next windows use them again.
-pub(super) struct Held<'m, T> {
-    lines: &'m Lines,
-    memory: &'m mut [T],
-    /// Which line each place has, and which ones a window has at last.
-    known: SmallVec<[isize; 8]>,
-    there: SmallVec<[(usize, i32, usize); 8]>,
-    rings: [usize; 2],
-}
-
-/// The lines over which a window reaches, along the two axes before the last one.
-pub(super) fn rings(axes: [Windows; 2]) -> [usize; 2] {
-    axes.map(|axis| {
-        (axis.window.saturating_sub(1).saturating_mul(axis.dilation).saturating_add(1)).min(axis.input.max(1))
-    })
-}
-
-impl<'m, T: Copy> Held<'m, T> {
-    /// In memory for as many lines.
-    pub(super) fn new(lines: &'m Lines, rings: [usize; 2], memory: &'m mut [T], padding: T) -> Self {
-        memory.fill(padding);
-        let known = SmallVec::from_elem(isize::MIN, rings[0] * rings[1]);
-        Held { lines, memory, known, there: SmallVec::new(), rings }
-    }
-
-    /// Forgets the lines of a window, but not what they are.
-    pub(super) fn next(&mut self) {
-        self.there.clear();
-    }
-
-    /// Adds the line of these numbers along the two axes to those of a window, with the number of its first element. `key` tells lines
-    /// apart. The factors begin at this one.
-    #[inline(always)]
-    pub(super) fn add(&mut self, [i, j]: [usize; 2], (key, number): (isize, i32), factors: usize, line: &[T]) {
-        let (place, size) = (i % self.rings[0] * self.rings[1] + j % self.rings[1], self.lines.size());
-        if let Some(known) = self.known.get_mut(place).filter(|known| **known != key) {
-            *known = key;
-            self.lines.fill(line, self.memory.get_mut(place * size..(place + 1) * size).unwrap_or_default());
-        }
-        self.there.push((place * size, number, factors));
-    }
-
-    /// The lines of the window, with their factors.
-    pub(super) fn rows<'r>(&'r self, factors: &'r [T]) -> SmallVec<[Row<'r, T>; 8]> {
-        let row = |(at, number, first): &(usize, i32, usize)| Row {
-            line: self.memory.get(*at..at + self.lines.size()).unwrap_or_default(),
-            factors: factors.get(*first..).unwrap_or_default(),
-            number: *number,
-        };
-        self.there.iter().map(row).collect()
-    }
-}
-
-/// How a line is laid out.
-pub(super) struct Lines {
-    pub(super) windows: Windows,
-    /// Where the first window has each of its elements.
-    taps: Vec<usize>,
-    /// Elements of each of the lines.
+/// Windows along three axes, and how the elements for some lines of results are laid out.
+pub(super) struct Bands {
+    pub(super) axes: [Windows; 3],
+    /// Lines of results that are made together.
+    rows: usize,
+    /// Places of a line that is laid out, which are those of a line of results.
     len: usize,
+    /// Lines for each rest of the places.
+    lines: usize,
+    /// For each rest the first element of a line, its place, and the number of elements.
+    inside: Vec<[usize; 3]>,
+    /// Where the first result has each of its elements.
+    taps: Vec<usize>,
 }
 
-/// A line of elements, and what comes with the elements of a window along it.
-#[derive(Clone, Copy)]
-pub(super) struct Row<'r, T> {
-    pub(super) line: &'r [T],
-    pub(super) factors: &'r [T],
-    /// The number of its first element.
-    pub(super) number: i32,
-}
-
-impl Lines {
-    /// `None` for windows that reach far, of which little would be in a line.
-    pub(super) fn new(windows: Windows) -> Result<Option<Self>> {
-        let Windows { output, window, stride, dilation, .. } = windows;
-        let (Some(far), true) = (window.checked_sub(1).map(|last| last * dilation), stride > 0) else {
+impl Bands {
+    /// For elements of a size. `None` for windows that reach far, of which little would be in a line.
+    pub(super) fn new(axes: [Windows; 3], size: usize) -> Result<Option<Self>> {
+        let [deep, high, wide] = axes;
+        let is_empty = axes.iter().any(|axis| axis.stride == 0 || axis.output == 0 || axis.window == 0);
+        let is_far = wide.last() / 2 > wide.output.saturating_mul(wide.stride);
+        if is_empty || is_far || deep.window.saturating_mul(high.window) > MOST {
             return Ok(None);
+        }
+        let (len, more) = (wide.output + wide.last() / wide.stride, high.last() / high.stride);
+        let rests = high.stride.saturating_mul(wide.stride);
+        let line = deep.window.saturating_mul(rests).saturating_mul(len).saturating_mul(size);
+        let fitting = |bytes: usize| (bytes / line.max(1)).saturating_sub(more);
+        let rows = fitting(BYTES).max(fitting(NEAR).min(more.saturating_mul(4))).clamp(1, high.output);
+        // As many in each of the bands.
+        let rows = high.output.div_ceil(high.output.div_ceil(rows));
+        let lines = rows.saturating_add(more);
+        if line.checked_mul(lines).is_none_or(|bytes| bytes > NEAR << 8) {
+            return Ok(None);
+        }
+        let taps = Self::each_tap(axes, |[a, b, c]| {
+            let plane = (a * high.stride + b % high.stride) * wide.stride + c % wide.stride;
+            (plane * lines + b / high.stride) * len + c / wide.stride
+        })?;
+        let inside = |rest: usize| {
+            let place = wide.before.saturating_sub(rest).div_ceil(wide.stride).min(len);
+            let first = (place * wide.stride + rest).saturating_sub(wide.before);
+            [first, place, wide.input.saturating_sub(first).div_ceil(wide.stride).min(len - place)]
         };
-        if far / 2 > output * stride {
-            return Ok(None);
-        }
-        let len = output + far / stride + CHUNK;
-        let taps = collected((0..window).map(|k| k * dilation % stride * len + k * dilation / stride))?;
-        Ok(Some(Lines { windows, taps, len }))
+        let inside = collected((0..wide.stride).map(inside))?;
+        Ok(Some(Bands { axes, rows, len, lines, inside, taps }))
     }
 
-    /// The elements of a line that is laid out.
-    pub(super) fn size(&self) -> usize {
-        self.len * self.windows.stride
+    /// What a function gives for each element of a window: of the number along the first axis, and the distances along the others.
+    fn each_tap<R>([deep, high, wide]: [Windows; 3], f: impl Fn([usize; 3]) -> R) -> Result<Vec<R>> {
+        let f = &f;
+        collected((0..deep.window).flat_map(move |i| {
+            (0..high.window)
+                .flat_map(move |j| (0..wide.window).map(move |k| f([i, j * high.dilation, k * wide.dilation])))
+        }))
     }
 
-    /// The results of a line, and memory behind them.
+    /// How far each element of a window lies from the first one, in planes of lines of so many elements. Where both cannot be elements of
+    /// the same planes, it is any number.
+    pub(super) fn distances(&self, [lines, elements]: [usize; 2]) -> Result<Vec<i64>> {
+        let step = self.axes[0].dilation;
+        let at = |[i, b, c]: [usize; 3]| {
+            (i * step).wrapping_mul(lines).wrapping_add(b).wrapping_mul(elements).wrapping_add(c)
+        };
+        Self::each_tap(self.axes, |place| at(place) as i64)
+    }
+
+    /// Elements of the memory in which they are laid out, which is filled with the padding before.
+    pub(super) fn memory(&self) -> usize {
+        let [deep, high, wide] = self.axes;
+        deep.window * high.stride * wide.stride * self.lines * self.len + self.len + CHUNK
+    }
+
+    /// Elements of the memory for the results of a band.
     pub(super) fn results(&self) -> usize {
-        self.windows.output.next_multiple_of(CHUNK)
+        (self.rows * self.len).next_multiple_of(CHUNK)
     }
 
-    /// Lays out the elements of a line between the padding.
+    /// The bands of a plane of results: their number, and the lines of one.
+    pub(super) fn bands(&self) -> (usize, usize) {
+        (self.axes[1].output.div_ceil(self.rows), self.rows)
+    }
+
+    /// Lays out what the lines of results from `first` on of a plane need. `line` gives the elements of the line of these numbers.
     #[inline(always)]
-    fn fill<T: Copy>(&self, from: &[T], to: &mut [T]) {
-        let Windows { stride, before, .. } = self.windows;
-        for (rest, to) in to.chunks_exact_mut(self.len).enumerate() {
-            let first = before.saturating_sub(rest).div_ceil(stride).min(to.len());
-            let from = from.get((first * stride + rest).saturating_sub(before)..).unwrap_or_default();
-            let own = to.get_mut(first..).unwrap_or_default();
-            let count = from.len().div_ceil(stride).min(own.len());
-            spaced(from, stride, own.get_mut(..count).unwrap_or_default());
+    pub(super) fn lay<'x, T: Copy + 'x>(
+        &self,
+        [plane, first]: [usize; 2],
+        padding: T,
+        line: impl Fn([usize; 2]) -> &'x [T],
+        memory: &mut [T],
+    ) {
+        let [deep, high, wide] = self.axes;
+        for i in 0..deep.window {
+            let at = deep.element(plane * deep.stride + i * deep.dilation);
+            for rest in 0..high.stride.min(high.last() + 1) {
+                let size = self.lines * self.len;
+                let memory = memory.get_mut((i * high.stride + rest) * wide.stride * size..).unwrap_or_default();
+                for k in 0..self.lines {
+                    let from = at.zip(high.element((first + k) * high.stride + rest)).map(|(d, h)| line([d, h]));
+                    let memory = memory.get_mut(k * self.len..).unwrap_or_default();
+                    let lines = memory.chunks_mut(size).take(wide.stride).filter_map(|to| to.get_mut(..self.len));
+                    match from {
+                        Some(from) => lines.zip(&self.inside).for_each(|(to, [first, place, count])| {
+                            let to = to.get_mut(*place..place + count).unwrap_or_default();
+                            spaced(from.get(*first..).unwrap_or_default(), wide.stride, to);
+                        }),
+                        None => lines.for_each(|to| to.fill(padding)),
+                    }
+                }
+            }
         }
     }
 
-    /// Lets each result take the elements of its window, with the factor of each, in the order of the rows. There is memory for a whole
-    /// number of chunks ([`Lines::results`]).
+    /// Lets each result take the elements of its window, with the factor of each, in the order of the rows.
     #[inline(always)]
-    pub(super) fn fold<T: Copy>(&self, rows: &[Row<'_, T>], begin: T, to: &mut [T], f: impl Fn(T, T, T) -> T) {
+    pub(super) fn fold<T: Copy>(&self, memory: &[T], factors: &[T], begin: T, to: &mut [T], f: impl Fn(T, T, T) -> T) {
         let (to, _) = to.as_chunks_mut::<CHUNK>();
-        to.iter_mut().for_each(|to| to.fill(begin));
-        for row in rows {
-            let mut taps = self.taps.as_slice();
-            let mut factors = row.factors;
-            // Three elements of a window at once, so that results are seldom read and written.
-            while let ([a, b, c, rest @ ..], [u, v, w, more @ ..]) = (taps, factors) {
-                for (to, at) in to.iter_mut().zip((0..).step_by(CHUNK)) {
-                    let [Some(a), Some(b), Some(c)] = [a, b, c].map(|tap| chunk(row.line, tap + at)) else { continue };
-                    for (own, ((a, b), c)) in to.iter_mut().zip(a.iter().zip(b).zip(c)) {
-                        *own = f(f(f(*own, *a, *u), *b, *v), *c, *w);
-                    }
-                }
-                (taps, factors) = (rest, more);
+        for (to, at) in to.iter_mut().zip((0..).step_by(CHUNK)) {
+            let mut own = [begin; CHUNK];
+            for (tap, factor) in self.taps.iter().zip(factors) {
+                let Some(x) = memory.get(tap + at..).and_then(<[T]>::first_chunk::<CHUNK>) else { return };
+                // Copies, which the results are seen to be apart from: they stay in registers.
+                let (x, factor) = (*x, *factor);
+                own.iter_mut().zip(&x).for_each(|(own, x)| *own = f(*own, *x, factor));
             }
-            if let ([a, b], [u, v, ..]) = (taps, factors) {
-                for (to, at) in to.iter_mut().zip((0..).step_by(CHUNK)) {
-                    let [Some(a), Some(b)] = [a, b].map(|tap| chunk(row.line, tap + at)) else { continue };
-                    for (own, (a, b)) in to.iter_mut().zip(a.iter().zip(b)) {
-                        *own = f(f(*own, *a, *u), *b, *v);
-                    }
-                }
-            }
-            if let ([a], [u, ..]) = (taps, factors) {
-                for (to, at) in to.iter_mut().zip((0..).step_by(CHUNK)) {
-                    let Some(a) = chunk(row.line, a + at) else { continue };
-                    to.iter_mut().zip(a).for_each(|(own, a)| *own = f(*own, *a, *u));
-                }
-            }
+            *to = own;
         }
     }
 
-    /// Finds for each result the element of its window that is ahead of all those before, and its number; -1 if there is none.
+    /// Finds for each result the element of its window that is ahead of all those before, and its number in the window; -1 if there is none.
     #[inline(always)]
     pub(super) fn places<T: Copy>(
         &self,
-        rows: &[Row<'_, T>],
+        memory: &[T],
         begin: T,
         (to, places): (&mut [T], &mut [i32]),
         is_ahead: impl Fn(T, T) -> bool,
     ) {
-        let Windows { stride, dilation, before, .. } = self.windows;
-        let step = stride as i32;
         let ((to, _), (places, _)) = (to.as_chunks_mut::<CHUNK>(), places.as_chunks_mut::<CHUNK>());
         for ((to, places), at) in to.iter_mut().zip(places).zip((0..).step_by(CHUNK)) {
-            (*to, *places) = ([begin; CHUNK], [-1; CHUNK]);
-            for row in rows {
-                for (k, tap) in self.taps.iter().enumerate() {
-                    let Some(x) = chunk(row.line, tap + at) else { continue };
-                    let first = row.number + (at * stride + k * dilation) as i32 - before as i32;
-                    for ((best, place), (x, nth)) in to.iter_mut().zip(&mut *places).zip(x.iter().zip(0i32..)) {
-                        let takes = is_ahead(*x, *best);
-                        *best = if takes { *x } else { *best };
-                        *place = if takes { first + nth * step } else { *place };
-                    }
+            let (mut best, mut place) = ([begin; CHUNK], [-1i32; CHUNK]);
+            for (tap, number) in self.taps.iter().zip(0i32..) {
+                let Some(x) = memory.get(tap + at..).and_then(<[T]>::first_chunk::<CHUNK>) else { return };
+                let x = *x;
+                for ((best, place), x) in best.iter_mut().zip(&mut place).zip(&x) {
+                    let takes = is_ahead(*x, *best);
+                    *best = if takes { *x } else { *best };
+                    *place = if takes { number } else { *place };
                 }
             }
+            (*to, *places) = (best, place);
         }
+    }
+
+    /// The lines of results of a band.
+    pub(super) fn lines<'r, T>(&self, results: &'r [T]) -> impl Iterator<Item = &'r [T]> {
+        let output = self.axes[2].output;
+        results.chunks_exact(self.len).take(self.rows).filter_map(move |line| line.get(..output))
     }
 }

@@ -1,4 +1,4 @@
-//! The forward pass of filters that see one channel each: lines of the result, many of its elements at once.
+//! The forward pass of filters that see one channel each: some lines of the result at once.
 //!
 //! Products of matrices have one row here, so that the panels cost more than what is computed of them.
 
@@ -6,37 +6,34 @@ use super::super::problem::Problem;
 use crate::core::error::Result;
 use crate::libraries::dnn::product::Real;
 use crate::libraries::dnn::product::scratch::lent;
-use crate::libraries::dnn::windows::{Held, Lines, Windows, rings};
+use crate::libraries::dnn::windows::{Bands, Windows};
 use crate::numerics::isa;
 use crate::numerics::parallel::{Parts, try_each_part};
 
-/// Lines of a window, at most.
-const MOST: usize = 64;
+/// Results of a plane, at least.
+const LEAST: usize = 8;
 
 /// How the forward pass of a problem is computed.
 pub(super) struct Channels<'p> {
     problem: &'p Problem,
-    outer: [Windows; 2],
-    rings: [usize; 2],
-    lines: Lines,
+    bands: Bands,
 }
 
 impl<'p> Channels<'p> {
-    /// `None` where filters see several channels, or lines are short.
-    pub(super) fn new(problem: &'p Problem) -> Result<Option<Self>> {
+    /// For elements of a size. `None` where filters see several channels, or planes are small.
+    pub(super) fn new(problem: &'p Problem, size: usize) -> Result<Option<Self>> {
         let along = |axis: usize| {
             let of = |all: [usize; 3]| all.get(axis).copied().unwrap_or(1);
             let [input, output, window] = [of(problem.input), of(problem.output), of(problem.kernel)];
             let [stride, dilation, before] = [of(problem.stride), of(problem.dilation), of(problem.before)];
             Windows { input, output, window, stride, dilation, before }
         };
-        let [deep, high, line] = [0, 1, 2].map(along);
-        let rings = rings([deep, high]);
-        if problem.each() != 1 || problem.channels_last || line.output < 8 || rings[0].saturating_mul(rings[1]) > MOST {
+        let axes @ [_, high, line] = [0, 1, 2].map(along);
+        if problem.each() != 1 || problem.channels_last || high.output.saturating_mul(line.output) < LEAST {
             return Ok(None);
         }
-        let lines = Lines::new(line)?;
-        Ok(lines.map(|lines| Channels { problem, outer: [deep, high], rings, lines }))
+        let bands = Bands::new(axes, size)?;
+        Ok(bands.map(|bands| Channels { problem, bands }))
     }
 
     pub(super) fn run<A: Real>(&self, x: &[A], w: &[A], y: &mut [A]) -> Result<()> {
@@ -48,7 +45,7 @@ impl<'p> Channels<'p> {
             let channel = image * problem.channels + filter / problem.of_group().max(1);
             let x = x.get(channel * of_x..(channel + 1) * of_x).unwrap_or_default();
             let w = w.get(filter * size..(filter + 1) * size).unwrap_or_default();
-            let (held, results) = (self.lines.size() * self.rings[0] * self.rings[1], self.lines.results());
+            let (held, results) = (self.bands.memory(), self.bands.results());
             lent(held + results, |memory| {
                 let (memory, results) = memory.split_at_mut(held);
                 isa::run(Plane { of: self, x, w, y, memory, results });
@@ -73,22 +70,21 @@ impl<A: Real> isa::Loop for Plane<'_, '_, A> {
 
     #[inline(always)]
     fn body(self) {
-        let ([deep, high], lines) = (self.of.outer, &self.of.lines);
-        let line = lines.windows;
-        let mut held = Held::new(lines, self.of.rings, self.memory, A::default());
-        for (number, y) in self.y.chunks_exact_mut(line.output.max(1)).enumerate() {
-            let ((kernel_d, first_d), (kernel_h, first_h)) =
-                (deep.inside(number / high.output), high.inside(number % high.output));
-            held.next();
-            for (d, at_d) in kernel_d.zip((first_d..).step_by(deep.dilation)) {
-                for (h, at_h) in kernel_h.clone().zip((first_h..).step_by(high.dilation)) {
-                    let from = (at_d * high.input + at_h) * line.input;
-                    let own = self.x.get(from..from + line.input).unwrap_or_default();
-                    held.add([at_d, at_h], (from as isize, 0), (d * high.window + h) * line.window, own);
+        let (bands, [_, high, line]) = (&self.of.bands, self.of.bands.axes);
+        let (_, lines) = bands.bands();
+        self.memory.fill(A::default());
+        for (plane, y) in self.y.chunks_exact_mut(high.output * line.output).enumerate() {
+            for (band, y) in y.chunks_mut(lines * line.output).enumerate() {
+                let from = |[d, h]: [usize; 2]| {
+                    let from = (d * high.input + h) * line.input;
+                    self.x.get(from..from + line.input).unwrap_or_default()
+                };
+                bands.lay([plane, band * lines], A::default(), from, self.memory);
+                bands.fold(self.memory, self.w, A::default(), self.results, |sum, x, w| x.fused(w, sum));
+                for (y, made) in y.chunks_exact_mut(line.output).zip(bands.lines(self.results)) {
+                    y.copy_from_slice(made);
                 }
             }
-            lines.fold(&held.rows(self.w), A::default(), self.results, |sum, x, w| x.fused(w, sum));
-            y.iter_mut().zip(&*self.results).for_each(|(y, made)| *y = *made);
         }
     }
 }

@@ -89,7 +89,7 @@ fn panel_matrix(places: &Range<usize>) -> Matrix {
 
 pub(super) fn forward<A: Real>(problem: &Problem, x: &[A], w: &[A], y: &mut [A]) -> Result<()> {
     let (of_x, of_y) = problem.images();
-    if let Some(channels) = Channels::new(problem)? {
+    if let Some(channels) = Channels::new(problem, size_of::<A>())? {
         return channels.run(x, w, y);
     }
     if let Some(single) = Single::new(problem)? {

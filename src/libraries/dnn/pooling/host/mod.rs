@@ -135,13 +135,6 @@ impl Job {
         (offsets, [a, b])
     }
 
-    /// That in the first source, and what the row takes along the first two axes.
-    fn row(&self, row: usize) -> (isize, [Line; 2]) {
-        let ([at, _], [a, b]) = self.places_of(row);
-        let [first, second, _] = &self.lines;
-        (at, [first.line(a), second.line(b)])
-    }
-
     /// Whole lines, where they can be.
     fn direct<T: Real>(&self, pass: Pass) -> Result<bool> {
         match direct::Direct::<T>::new(self, pass)? {
