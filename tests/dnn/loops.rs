@@ -2,7 +2,10 @@
 //! vector and of a chunk. (On a GPU both are one path.)
 
 use crate::sample::{Number, Rng, read, same_bits, typed};
-use windlass::dnn::{Beyond, Convolution, Coordinates, DnnElement, GridSample, Interpolation, Pool, Resize, Sampling};
+use windlass::dnn::{
+    Beyond, Convolution, Coordinates, DnnElement, GridSample, Interpolation, LabelLoss, LossReduction, Pool, Resize,
+    Sampling,
+};
 use windlass::reductions::SoftmaxElement;
 use windlass::tensor::Layout;
 use windlass::{Device, Tensor, tensor::AnyTensor};
@@ -129,6 +132,49 @@ fn pooled<T: Number>(device: &Device, rng: &mut Rng) {
     same_bits(&[places, far_places].map(|places| read(device, &places)), &what);
 }
 
+/// Losses of rows of scores, and their gradients.
+fn lost<T: Number + SoftmaxElement>(device: &Device, rng: &mut Rng) {
+    let classes = rng.among(&[1, 10, 63, 64, 65, 100, 127, 128, 129, 1000, 1023, 1024, 1025, 1100, 2049, 17_000]);
+    let rows = 1 + rng.below(if classes < 200 { 70 } else { 3 });
+    let mut extents = vec![rows, classes];
+    extents.extend(vec![1; rng.below(3)]);
+    let one = rng.below(4) == 0;
+    let mut x = elements::<T>(rng, &extents);
+    match rng.below(5) {
+        0 => x.iter_mut().for_each(|x| *x = T::of(2.5)),
+        1 => x.iter_mut().step_by(3).for_each(|x| *x = T::of(f64::NEG_INFINITY)),
+        2 => x.iter_mut().take(classes).for_each(|x| *x = T::of(f64::NEG_INFINITY)),
+        _ => {}
+    }
+    let x = both(device, &extents, &x);
+    let of_labels: Vec<usize> = extents.iter().enumerate().filter(|(axis, _)| *axis != 1).map(|(_, n)| *n).collect();
+    let ignored = if rng.below(2) == 0 { -100 } else { 0 };
+    let label = |rng: &mut Rng| if rng.below(5) == 0 { ignored } else { rng.below(classes) as i64 };
+    let labels: Vec<i64> = (0..rows).map(|_| label(rng)).collect();
+    // Of the gradient, labels that are no class too.
+    let wrong: Vec<i32> = labels.iter().map(|x| if one { -1 } else { *x as i32 }).collect();
+    let (labels, wrong) =
+        (device.tensor(&of_labels[..], labels).unwrap(), device.tensor(&of_labels[..], wrong).unwrap());
+    let weights: Vec<T> = (0..classes).map(|_| T::of(rng.unit() + 1.0)).collect();
+    let weights = device.tensor([classes], weights).unwrap();
+    let reduction = rng.among(&[LossReduction::None, LossReduction::Mean, LossReduction::Sum]);
+    let mut loss = LabelLoss::new(reduction).ignore(ignored);
+    if rng.below(2) == 0 {
+        loss = loss.weights(&weights);
+    }
+    let dy = if reduction == LossReduction::None { &of_labels[..] } else { &[] };
+    let dy = device.tensor(dy, (0..dy.iter().product()).map(|_| T::of(rng.unit())).collect::<Vec<T>>()).unwrap();
+    let (what, dnn) = (format!("{reduction:?} of {extents:?}, labels {ignored} ignored"), device.dnn());
+    let losses =
+        x.each_ref().map(|x| dnn.cross_entropy(typed::<T>(x), &labels, &loss).unwrap().await_result().unwrap());
+    same_on(device, losses, &what);
+    let slopes = x.each_ref().map(|x| {
+        let made = dnn.cross_entropy_gradient(typed::<T>(x), &wrong, &dy, &loss);
+        made.unwrap().await_result().unwrap()
+    });
+    same_on(device, slopes, &format!("gradient, {what}"));
+}
+
 /// Filters of one channel beside the sums of their windows.
 fn filtered<T: Number + DnnElement>(device: &Device, rng: &mut Rng) {
     let [batch, channels, each] = [1 + rng.below(2), 1 + rng.below(3), 1 + rng.below(2)];
@@ -180,6 +226,8 @@ pub(crate) fn cases(devices: &[Device], seed: u64, count: u64) {
             sampled::<f64>(device, &mut rng);
             pooled::<f32>(device, &mut rng);
             pooled::<f64>(device, &mut rng);
+            lost::<f32>(device, &mut rng);
+            lost::<f64>(device, &mut rng);
             filtered::<f32>(device, &mut rng);
             filtered::<f64>(device, &mut rng);
         }

@@ -89,6 +89,7 @@ pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     registry.add::<attention::Attend>();
     registry.add::<attention::AttendBackward>();
     registry.add::<convolution::Convolve>();
+    losses::register(registry);
     pooling::register(registry);
     recurrent::register(registry);
     resize::register(registry);

@@ -132,6 +132,8 @@ pub use build::{
 };
 pub use deferred::{Deferred, Term, TermChoice};
 pub use formula::{Formula, InPlace};
+#[cfg(all(feature = "host", feature = "dnn"))]
+pub(in crate::libraries) use functions::Elementary;
 pub use functions::Function;
 pub use ir::{Binary, Compare, Expr, Id, Node, Op, Overflow, Unary};
 pub use operands::{Inputs, Target, Targets};

@@ -97,6 +97,11 @@ impl Given {
         })
     }
 
+    /// The label as a number.
+    pub(super) fn number(&self) -> Result<Recorded> {
+        formula(&[self.labels], |inputs| inputs.iter().map(|label| cast(*label, DType::I64)).collect())
+    }
+
     /// The loss of a label, and its weight, as a complex number.
     pub(super) fn loss(&self) -> Result<Recorded> {
         formula(&self.types(), |inputs| {

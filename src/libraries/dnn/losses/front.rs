@@ -1,6 +1,8 @@
 //! The calls.
 
 use super::formulas::{Given, Part};
+use super::rows::ScoreRows;
+use crate::core::buffer::AnyIns;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Result};
@@ -132,7 +134,10 @@ fn operands<'a, T: SoftmaxElement>(
         normal,
     };
     let mut sums = None;
-    if !normal {
+    if let Some(rows) = ScoreRows::new(dnn, T::DTYPE, &scores.1, false).filter(|_| !normal) {
+        let reads = [scores.0].into_iter().collect();
+        sums = Some(rows.submit::<T::Pair>(dnn, reads, labels.1.shape())?.into_output());
+    } else if !normal {
         let (element, finish) = (formula(&[T::DTYPE], <[_]>::to_vec), Some(given.logarithm_of_sum()));
         let call = Call { kind: ReductionKind::Exponentials, less: 0, axes: &Keep(1), formula: element, finish };
         let made: Tensor<T::Pair> =
@@ -240,6 +245,13 @@ impl<T: SoftmaxElement> Operands<'_, T> {
         let recorded = self.given.factor(is_mean).map_err(told)?;
         let factors: Tensor<T::Wide> = make_one(&dnn.device, recorded, &reads, self.labels.1.shape())?.into_output();
         let (factors, sums) = (factors.view(), self.sums.as_ref().map(Tensor::view));
+        if let (Some(rows), Some(sums)) = (ScoreRows::new(dnn, T::DTYPE, &self.scores.1, true), &sums) {
+            let labels = of_labels(dnn, self.given.number(), &self.labels)?;
+            let labels = labels.view();
+            let ((labels, _), (sums, _), (factors, _)) = (labels.operand()?, sums.operand()?, factors.operand()?);
+            let reads: AnyIns<'_> = [self.scores.0, labels.into(), sums.into(), factors.into()].into_iter().collect();
+            return rows.submit(dnn, reads, self.scores.1.shape());
+        }
         let mut reads: Vec<Read<'_>> = vec![self.scores.clone(), self.labels.clone()];
         if let Some(sums) = &sums {
             let (part, layout) = sums.operand()?;

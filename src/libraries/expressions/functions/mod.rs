@@ -54,6 +54,8 @@ mod tape;
 #[cfg(feature = "host")]
 pub(super) use loops::{call, far};
 pub use names::Function;
+#[cfg(all(feature = "host", feature = "dnn"))]
+pub(in crate::libraries) use number::Elementary;
 #[cfg(feature = "cuda")]
 pub(super) use tape::expand_far;
 pub(super) use tape::{expand, expand_exp};

@@ -128,3 +128,24 @@ pub(super) struct Word<T>(pub T);
 
 host!(f32, u32, u64, Single);
 host!(f64, u64, u128, Double);
+
+/// A number of which the loops of other libraries take functions: inlined, so that they take on the instructions of the loop.
+#[cfg(feature = "dnn")]
+pub(in crate::libraries) trait Elementary {
+    fn exponential(self) -> Self;
+    fn logarithm(self) -> Self;
+}
+macro_rules! elementary { ($($t:ty)*) => { $(
+    #[cfg(feature = "dnn")]
+    impl Elementary for $t {
+        #[inline(always)]
+        fn exponential(self) -> Self {
+            super::exponential::exp(self)
+        }
+        #[inline(always)]
+        fn logarithm(self) -> Self {
+            super::logarithm::log(self)
+        }
+    }
+)* } }
+elementary!(f32 f64);
