@@ -11,6 +11,7 @@ use windlass::blas::{Gemv, Ger};
 use windlass::fft::{Convolve, FftSpec, RealTransform, Trig};
 use windlass::reductions::All;
 use windlass::rng::{Normal, Uniform};
+use windlass::solver::Structure;
 use windlass::sparse::{CooBuilder, Spmv};
 use windlass::tensor::Layout;
 use windlass::{
@@ -156,6 +157,27 @@ const OF_TENSORS: &[Case] = &[
         done(on, on.device.concat([&x, &y], 0))
     }),
     ("transposed", VECTOR, |on, n| done(on, on.device.contiguous(tensor(on.halves(3 * n), [3, n]).transpose()))),
+    ("argmax of columns", LONG, |on, n| done(on, on.device.argmax(&tensor(on.reals(40 * n), [n, 40]), 0))),
+    ("map beside a column", VECTOR, |on, n| {
+        let (x, y) = (tensor(on.reals(3 * n), [3, n]), tensor(on.reals(3), [3, 1]));
+        done(on, on.device.map((&x, &y), |(x, y)| x * y + 1.0))
+    }),
+    ("transposed bytes", VECTOR, |on, n| done(on, on.device.contiguous(tensor(on.bytes(9 * n), [9, n]).transpose()))),
+    ("nonzero", VECTOR, |on, n| {
+        let found = on.device.nonzero(&tensor(on.buffer(n, |i| Bool::from(i % 3 != 1)), [n])).unwrap();
+        found.await_result().unwrap().bytes(on.device)
+    }),
+    ("masked_select", VECTOR, |on, n| {
+        let mask = tensor(on.buffer(n, |i| Bool::from(i % 5 != 1)), [n]);
+        on.device.masked_select(&tensor(on.halves(n), [n]), &mask).unwrap().await_result().unwrap().bytes(on.device)
+    }),
+    ("searchsorted", VECTOR, |on, n| {
+        let (sorted, x) = (tensor(on.buffer(n, |i| i as f32 / 2.0), [n]), tensor(on.reals(n), [n]));
+        done(on, on.device.searchsorted(&sorted, &x, windlass::arrays::SearchSide::Right))
+    }),
+    ("histogram", VECTOR, |on, n| {
+        done(on, Ok::<_, Error>(on.device.histogram(&tensor(on.reals(n), [n]), 7, Some([-4.0, 4.0])).unwrap().0))
+    }),
     ("bincount", VECTOR, |on, n| done(on, on.device.bincount(&tensor(on.buffer(n, |i| i as i32 % 9), [n]), 9))),
 ];
 
@@ -199,6 +221,16 @@ const OF_LIBRARIES: &[Case] = &[
         let (a, b, d) = (on.halves(6), on.halves(3 * n), on.halves(2 * n).with_layout(Layout::columns(2, n)).unwrap());
         let (a, b) = (a.view(Layout::columns(2, 3)).unwrap(), b.view(Layout::columns(3, n)).unwrap());
         done(on, on.device.blas_lt().matmul(Matmul::new(), a, b, d))
+    }),
+    ("small qr", 32, |on, n| {
+        let qr = on.device.solver().qr(tensor(on.doubles(3 * n * n), [3, n, n])).unwrap().await_result().unwrap();
+        qr.q(&on.device.solver()).unwrap().await_result().unwrap().bytes(on.device)
+    }),
+    ("small systems", 32, |on, n| {
+        let (a, b) = (tensor(on.reals(3 * n * n), [3, n, n]), tensor(on.reals(6 * n), [3, n, 2]));
+        let ((lu, x, _), verdict) = on.device.solver().solve(Structure::General, a, b).unwrap().into_parts();
+        drop(verdict.await_result());
+        [lu.bytes(on.device), x.bytes(on.device)].concat()
     }),
     ("c2c", VECTOR, |on, n| done(on, on.device.fft().c2c(&FftSpec::new(), &on.complex(n), on.complex(n)))),
     ("r2c", VECTOR, |on, n| done(on, on.device.fft().r2c(&FftSpec::new(), &on.reals(n), on.complex(n / 2 + 1)))),
