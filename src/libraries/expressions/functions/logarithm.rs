@@ -43,6 +43,14 @@ fn log_near_one<N: Real>(f: Pair<N>) -> Pair<N> {
     Pair::new(s.hi + s.hi, (s.hi * z).fma(q, s.lo + s.lo))
 }
 
+/// The same of one number, without a quotient, which takes a processor as long as the whole polynomial.
+#[inline(always)]
+fn log_near_one_directly<N: Real>(f: N) -> Pair<N> {
+    let square = Pair::product(f, f);
+    let rest = (f * square.hi).fma(polynomial(f, N::Format::LOG_DIRECT), square.lo * l(-0.5));
+    Pair::ordered(f, square.hi * l(-0.5)).plus(rest)
+}
+
 /// With the cubic term in two parts too: ten digits more.
 #[inline(always)]
 fn log_near_one_closely<N: Real>(f: N) -> Pair<N> {
@@ -102,7 +110,11 @@ fn edges<N: Real>(x: N, y: N) -> N {
 /// The natural logarithm.
 #[inline(always)]
 pub(super) fn log<N: Real>(x: N) -> N {
-    edges(x, log_pair(x, l(0.0)).value())
+    let split = Split::any(x);
+    let f = split.m - l(1.0);
+    let is_short = !N::Format::LOG_DIRECT.is_empty();
+    let y = if is_short { log_near_one_directly(f) } else { log_near_one(Pair::new(f, l(0.0))) };
+    edges(x, with_exponent(split.e, y).value())
 }
 
 /// The logarithm to the base 2; exact for powers of two.

@@ -1,22 +1,28 @@
 //! The loops of the host, in vectors. On processors without these the interpreter runs the functions' expansion.
+//!
+//! A NaN that they give is the one that is stored: most results of functions are.
 
 use super::Function;
 use super::real::Real;
 use super::reduction::is_far;
 use super::table::{self, Binary, Unary, binary_functions, unary_functions};
-use crate::libraries::expressions::host::kernels::{Args, CHUNK, Kernel, Level, chunk, result};
+use crate::libraries::expressions::host::kernels::{Args, CHUNK, Canonical, Kernel, Level, chunk, result};
 use crate::libraries::expressions::low::Lane;
+
+/// A number of the host.
+trait Number: Real<Mask = bool> + Canonical {}
+impl<T: Real<Mask = bool> + Canonical> Number for T {}
 
 /// One number by the form for large ones.
 #[inline(never)]
-fn far_of<F: Unary, T: Real>(x: T) -> T {
+fn far_of<F: Unary, T: Number>(x: T) -> T {
     F::far(x)
 }
 
 /// # Safety
 /// As [`Kernel`].
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c"))]
-unsafe fn one<F: Unary, T: Real<Mask = bool>>(args: &Args) {
+unsafe fn one<F: Unary, T: Number>(args: &Args) {
     // SAFETY: the caller's promise.
     unsafe { of_one::<F, T>(args) }
 }
@@ -26,7 +32,7 @@ unsafe fn one<F: Unary, T: Real<Mask = bool>>(args: &Args) {
 /// # Safety
 /// As [`Kernel`].
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"))]
-unsafe fn one_wide<F: Unary, T: Real<Mask = bool>>(args: &Args) {
+unsafe fn one_wide<F: Unary, T: Number>(args: &Args) {
     // SAFETY: the caller's promise.
     unsafe { of_one::<F, T>(args) }
 }
@@ -34,16 +40,16 @@ unsafe fn one_wide<F: Unary, T: Real<Mask = bool>>(args: &Args) {
 /// # Safety
 /// As [`Kernel`].
 #[inline(always)]
-unsafe fn of_one<F: Unary, T: Real<Mask = bool>>(args: &Args) {
+unsafe fn of_one<F: Unary, T: Number>(args: &Args) {
     for at in 0..args.chunks {
         // SAFETY: the contract of `Kernel`.
         let (y, x): (&mut [T; CHUNK], &[T; CHUNK]) = unsafe { (result(args, at), chunk(args, 0, at)) };
         for (y, x) in y.iter_mut().zip(x) {
-            *y = F::call(*x);
+            *y = F::call(*x).canonical();
         }
         if F::FAR && x.iter().fold(false, |any, x| any | is_far(*x)) {
             for (y, x) in y.iter_mut().zip(x).filter(|(_, x)| is_far(**x)) {
-                *y = far_of::<F, T>(*x);
+                *y = far_of::<F, T>(*x).canonical();
             }
         }
     }
@@ -52,7 +58,7 @@ unsafe fn of_one<F: Unary, T: Real<Mask = bool>>(args: &Args) {
 /// # Safety
 /// As [`Kernel`].
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c"))]
-unsafe fn two<F: Binary, T: Real<Mask = bool>>(args: &Args) {
+unsafe fn two<F: Binary, T: Number>(args: &Args) {
     // SAFETY: the caller's promise.
     unsafe { of_two::<F, T>(args) }
 }
@@ -62,7 +68,7 @@ unsafe fn two<F: Binary, T: Real<Mask = bool>>(args: &Args) {
 /// # Safety
 /// As [`Kernel`].
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"))]
-unsafe fn two_wide<F: Binary, T: Real<Mask = bool>>(args: &Args) {
+unsafe fn two_wide<F: Binary, T: Number>(args: &Args) {
     // SAFETY: the caller's promise.
     unsafe { of_two::<F, T>(args) }
 }
@@ -70,13 +76,13 @@ unsafe fn two_wide<F: Binary, T: Real<Mask = bool>>(args: &Args) {
 /// # Safety
 /// As [`Kernel`].
 #[inline(always)]
-unsafe fn of_two<F: Binary, T: Real<Mask = bool>>(args: &Args) {
+unsafe fn of_two<F: Binary, T: Number>(args: &Args) {
     for at in 0..args.chunks {
         // SAFETY: the contract of `Kernel`.
         let (y, a, b): (&mut [T; CHUNK], &[T; CHUNK], &[T; CHUNK]) =
             unsafe { (result(args, at), chunk(args, 0, at), chunk(args, 1, at)) };
         for ((y, a), b) in y.iter_mut().zip(a).zip(b) {
-            *y = F::call(*a, *b);
+            *y = F::call(*a, *b).canonical();
         }
     }
 }
@@ -85,7 +91,7 @@ unsafe fn of_two<F: Binary, T: Real<Mask = bool>>(args: &Args) {
 ///
 /// # Safety
 /// As [`Kernel`].
-unsafe fn where_far<F: Unary, T: Real>(args: &Args) {
+unsafe fn where_far<F: Unary, T: Number>(args: &Args) {
     for at in 0..args.chunks {
         // SAFETY: the contract of `Kernel`.
         let (y, mask, x, near): (&mut [T; CHUNK], &[u8; CHUNK], &[T; CHUNK], &[T; CHUNK]) =

@@ -75,6 +75,7 @@ impl Format for Double {
         0.2857142857142636,
         0.4,
     ];
+    const LOG_DIRECT: &'static [f64] = &[];
     const SIN: &'static [f64] = &[
         -7.100480263480189e-13,
         1.6048659090638147e-10,

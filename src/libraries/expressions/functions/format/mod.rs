@@ -47,6 +47,8 @@ pub(super) trait Format: Copy + std::fmt::Debug + 'static {
     const EXP: &'static [f64];
     /// `log((1 + s) / (1 - s)) = 2 s + s^3 (2/3 + s^2 Q(s^2))`, |s| up to `(sqrt(2) - 1) / (sqrt(2) + 1)`.
     const LOG: &'static [f64];
+    /// `log(1 + f) = f - f^2/2 + f^3 L(f)`, f from `sqrt(1/2) - 1` to `sqrt(2) - 1`; empty where it would be too long.
+    const LOG_DIRECT: &'static [f64];
     /// `sin r = r + r^3 S(r^2)`, |r| up to pi/4.
     const SIN: &'static [f64];
     /// `cos r = 1 - r^2/2 + r^4 C(r^2)`.

@@ -156,7 +156,7 @@ macro_rules! bits { ($($t:ty, $signed:ty),*) => { $(
 bits!(u8, i8, u16, i16, u32, i32, u64, i64);
 
 /// Gives each NaN the one pattern; see [`Then`].
-pub(super) trait Canonical: Copy {
+pub(in crate::libraries) trait Canonical: Copy {
     fn canonical(self) -> Self;
 }
 

@@ -12,6 +12,7 @@ mod convert;
 mod half;
 mod table;
 
+pub(in crate::libraries) use arithmetic::Canonical;
 pub(super) use table::{copy, find, find_then_canon};
 
 /// The number of elements that one step of a loop treats.

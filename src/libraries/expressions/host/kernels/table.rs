@@ -104,6 +104,8 @@ pub(in super::super) fn find_then_canon(instr: &Instr, level: Level) -> Option<K
         LowOp::Minimum => floats!(two, Then<Minimum>, from, level),
         LowOp::Maximum => floats!(two, Then<Maximum>, from, level),
         LowOp::Fma => floats!(three, Then<Fma>, from, level),
+        // Their loops do it.
+        LowOp::Call(function) => functions::call(function, from, level),
         _ => None,
     }
 }
