@@ -3,7 +3,7 @@
 use crate::common::edge::{Edge, lent};
 use crate::common::{devices, host, inline};
 use windlass::expressions::{extent, position};
-use windlass::reductions::{All, ArgMax, Keep, LogSumExp, Mean, Norm2, Prod, Sum};
+use windlass::reductions::{All, ArgMax, ArgMin, Keep, LogSumExp, Mean, Norm2, Prod, Sum};
 use windlass::tensor::AxisSlice;
 use windlass::{Bool, Device, HostPool, Tensor};
 
@@ -121,6 +121,34 @@ fn the_bits_are_those_of_one_thread() {
     let wanted = run(&open(1));
     for threads in [2, 3, 16] {
         assert!(run(&open(threads)) == wanted, "{threads} threads");
+    }
+}
+
+/// Of elements that are as large as each other the first one counts, be they the least that there are, and a NaN before all.
+#[test]
+fn the_first_of_equals_is_the_place() {
+    for device in devices() {
+        for n in [1, 15, 16, 17, 31, 33, 255, 256, 257, 1023, 1025, 3000, 70_001] {
+            let place = |x: &[f32]| {
+                let x = device.tensor([n], x).unwrap();
+                let read = |tensor| device.download(&tensor).unwrap().await_result().unwrap()[0];
+                let least = device.reduce(&x, All, |x| -x, ArgMin).unwrap().into_output();
+                assert_eq!(read(least), read(device.argmax(&x, All).unwrap().into_output()), "{n}");
+                read(device.argmax(&x, All).unwrap().into_output()) as usize
+            };
+            for x in [f32::NEG_INFINITY, f32::INFINITY, -0.0, -3.0] {
+                assert_eq!(place(&vec![x; n]), 0, "{n} times {x}");
+            }
+            for at in [0, n / 3, n / 2, n - 1] {
+                let mut x = vec![f32::NEG_INFINITY; n];
+                for (k, x) in x.iter_mut().enumerate().skip(at) {
+                    *x = if k % 2 == 0 { 0.0 } else { -0.0 };
+                }
+                assert_eq!(place(&x), at, "zeros from {at} of {n}");
+                (x[n - 1], x[at]) = (f32::NAN, f32::NAN);
+                assert_eq!(place(&x), at, "NaN at {at} of {n}");
+            }
+        }
     }
 }
 

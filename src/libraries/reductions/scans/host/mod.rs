@@ -95,6 +95,54 @@ fn scanned<A: Accumulator>(mut own: A, chunk: &mut [A], exclusive: bool, join: i
     }
 }
 
+/// Chunks that are taken side by side: in one alone each sum waits for the one before.
+const BESIDE: usize = 4;
+
+/// The totals of the first `n` elements of chunks, from a value on.
+fn totals_beside<A: Accumulator>(fold: Fold, from: A, chunks: &[Chunk<A>; BESIDE], n: usize) -> [A; BESIDE] {
+    fn all<A: Copy>(from: A, [a, b, c, d]: &[Chunk<A>; BESIDE], n: usize, join: impl Fn(A, A) -> A) -> [A; BESIDE] {
+        let values = a.iter().zip(b).zip(c.iter().zip(d)).take(n);
+        values
+            .fold([from; BESIDE], |[p, q, r, s], ((a, b), (c, d))| [join(p, *a), join(q, *b), join(r, *c), join(s, *d)])
+    }
+    match fold {
+        Fold::Add => all(from, chunks, n, A::add),
+        Fold::Mul => all(from, chunks, n, A::mul),
+        Fold::Min => all(from, chunks, n, A::min),
+        Fold::Max => all(from, chunks, n, A::max),
+    }
+}
+
+/// The scans of the first `n` elements of chunks, each from a value of its own on.
+fn scan_beside<A: Accumulator>(
+    fold: Fold,
+    from: [A; BESIDE],
+    chunks: &mut [Chunk<A>; BESIDE],
+    n: usize,
+    exclusive: bool,
+) {
+    fn all<A: Copy>(
+        mut own: [A; BESIDE],
+        [a, b, c, d]: &mut [Chunk<A>; BESIDE],
+        n: usize,
+        exclusive: bool,
+        join: impl Fn(A, A) -> A,
+    ) {
+        for ((a, b), (c, d)) in a.iter_mut().zip(b).zip(c.iter_mut().zip(d)).take(n) {
+            let [p, q, r, s] = own;
+            let next = [join(p, *a), join(q, *b), join(r, *c), join(s, *d)];
+            [*a, *b, *c, *d] = if exclusive { own } else { next };
+            own = next;
+        }
+    }
+    match fold {
+        Fold::Add => all(from, chunks, n, exclusive, A::add),
+        Fold::Mul => all(from, chunks, n, exclusive, A::mul),
+        Fold::Min => all(from, chunks, n, exclusive, A::min),
+        Fold::Max => all(from, chunks, n, exclusive, A::max),
+    }
+}
+
 /// The chunk's scan, from a value on.
 fn scan_chunk<A: Accumulator>(fold: Fold, from: A, chunk: &mut [A], exclusive: bool) {
     match fold {
@@ -146,6 +194,12 @@ fn each(tasks: usize, few: usize, run: &(dyn Fn(usize) + Sync)) {
     }
 }
 
+/// Calls `run` with the tasks of a level, [`BESIDE`] at a time.
+fn by_groups(level: &Level, run: &(dyn Fn(std::ops::Range<usize>) + Sync)) {
+    let tasks = level.tasks();
+    each(tasks.div_ceil(BESIDE), FEW / BESIDE, &|group| run(group * BESIDE..tasks.min((group + 1) * BESIDE)));
+}
+
 /// The elements of a chunk.
 fn count(level: &Level, begins: isize) -> usize {
     level.len.saturating_sub(begins as usize).min(CHUNK)
@@ -185,20 +239,31 @@ unsafe fn walk<A: Accumulator>(scan: &Scan, ends: &Ends<A>, x: *const u8, output
             totals.push(own);
             continue;
         }
-        let before = totals.last();
+        let Some(before) = totals.last() else {
+            by_groups(level, &|tasks| {
+                let mut chunks = [[identity; CHUNK]; BESIDE];
+                let mut most = 0;
+                for (task, chunk) in tasks.clone().zip(&mut chunks) {
+                    let [_, at, _, begins] = offsets(level, task);
+                    let n = count(level, begins);
+                    read(at, n, chunk);
+                    most = usize::max(most, n);
+                }
+                // What a chunk lacks changes nothing.
+                for (task, total) in tasks.zip(totals_beside(fold, identity, &chunks, most)) {
+                    let [_, _, number, _] = offsets(level, task);
+                    // SAFETY: each task has a total of its own, of as many as there are.
+                    unsafe { to.get().offset(number).write(total) };
+                }
+            });
+            totals.push(own);
+            continue;
+        };
         each(level.tasks(), FEW, &|task| {
             let [_, at, number, begins] = offsets(level, task);
-            let n = count(level, begins);
-            let mut chunk = [identity; CHUNK];
-            let values = match before {
-                None => {
-                    read(at, n, &mut chunk);
-                    chunk.get(..n)
-                }
-                Some(values) => values.get(at as usize..at as usize + n),
-            };
+            let values = before.get(at as usize..at as usize + count(level, begins));
             let total = total(fold, identity, values.unwrap_or_default());
-            // SAFETY: each task has a total of its own, of as many as there are.
+            // SAFETY: as above.
             unsafe { to.get().offset(number).write(total) };
         });
         totals.push(own);
@@ -224,16 +289,26 @@ unsafe fn walk<A: Accumulator>(scan: &Scan, ends: &Ends<A>, x: *const u8, output
         unsafe { columns.scan((first, ends), (fold, scan.exclusive), x, output, before) };
         return Ok(());
     }
-    each(first.tasks(), FEW, &|task| {
-        let [to, at, number, begins] = offsets(first, task);
-        let n = count(first, begins);
-        let from = before.map_or(begin, |before| before.get(number as usize).copied().unwrap_or(begin));
-        let mut chunk = [identity; CHUNK];
-        read(at, n, &mut chunk);
-        scan_chunk(fold, from, chunk.get_mut(..n).unwrap_or_default(), scan.exclusive);
-        let target = bases.1.get().wrapping_offset(to * ends.sizes[1] as isize);
-        // SAFETY: the chunk lies inside the operand, and is this task's alone (the caller's promise).
-        unsafe { (ends.store)(target, first.strides[0], n, &chunk) };
+    by_groups(first, &|tasks| {
+        let mut chunks = [[identity; CHUNK]; BESIDE];
+        let mut from = [begin; BESIDE];
+        let mut places = [(0, 0); BESIDE];
+        let mut most = 0;
+        let slots = chunks.iter_mut().zip(&mut from).zip(&mut places);
+        for (task, ((chunk, from), place)) in tasks.clone().zip(slots) {
+            let [to, at, number, begins] = offsets(first, task);
+            let n = count(first, begins);
+            *from = before.map_or(begin, |before| before.get(number as usize).copied().unwrap_or(begin));
+            *place = (to, n);
+            read(at, n, chunk);
+            most = usize::max(most, n);
+        }
+        scan_beside(fold, from, &mut chunks, most, scan.exclusive);
+        for (_, (chunk, (to, n))) in tasks.zip(chunks.iter().zip(places)) {
+            let target = bases.1.get().wrapping_offset(to * ends.sizes[1] as isize);
+            // SAFETY: the chunk lies inside the operand, and is this task's alone (the caller's promise).
+            unsafe { (ends.store)(target, first.strides[0], n, chunk) };
+        }
     });
     Ok(())
 }
