@@ -1,10 +1,16 @@
-//! Where the extreme element is: numbers side by side, each with the step that it was found in, or the first NaN.
+//! Where the extreme element is: the largest number of each part first, then the first place of the part that has it, or the first
+//! NaN.
 
-use super::extremes::{BitsOf, Masks, masks, turned};
+use super::extremes::{BitsOf, Masks, masks, of_group, turned};
 use super::plain::{Bits, Plain, Real};
 use super::{Group, STRIP, Tile, strips};
 
-/// The first element that is it, and its place.
+/// The elements of a part: few, so that it does not take long to look for one; of halves more, which are looked at faster.
+const fn part<T>() -> usize {
+    if size_of::<T>() < 4 { 32 * STRIP } else { 8 * STRIP }
+}
+
+/// The first element that is it, of as many as a part has or fewer, and its place.
 ///
 /// # Safety
 /// As of [`Direct`](super::Direct).
@@ -27,69 +33,34 @@ unsafe fn first<T: Plain>(x: *const T, len: usize, is_it: impl Fn(T::Own) -> boo
     (0, T::Own::LEAST)
 }
 
-/// The largest of so many numbers side by side, each the first of those that are as large, and the number of its step.
-struct Lanes<T: Plain> {
-    own: [T::Own; LANES],
-    step: [BitsOf<T>; LANES],
-    nan: [BitsOf<T>; LANES],
-}
-
-/// Few enough that the three arrays of [`Lanes`] stay in registers.
-const LANES: usize = STRIP / 2;
-
-impl<T: Plain> Lanes<T> {
-    /// Takes numbers that are [turned](turned).
-    #[inline(always)]
-    fn take(&mut self, x: &[T::Own; LANES], step: usize) {
-        let number = BitsOf::<T>::new(step as u64);
-        for (((own, at), nan), x) in self.own.iter_mut().zip(&mut self.step).zip(&mut self.nan).zip(x) {
-            (*own, *at) = if *x > *own { (*x, number) } else { (*own, *at) };
-            *nan = *nan | x.nan();
-        }
-    }
-}
-
-/// The place of the extreme element, and the element. There may be more than a group has, but fewer than 2^32.
+/// The place of the extreme element, and the element. There may be more than a group has.
 ///
 /// # Safety
 /// As of [`Direct`](super::Direct).
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c"))]
 pub(super) unsafe fn rows<T: Plain>(group: &Group) {
     let (x, masks): (_, Masks<T>) = (group.x.cast::<T>(), masks::<T>(group.turn));
-    let none = [BitsOf::<T>::NONE; LANES];
-    let mut lanes = Lanes::<T> { own: [T::Own::LEAST; LANES], step: none, nan: none };
-    let (whole, rest) = (group.len / LANES, group.len % LANES);
-    for step in 0..whole {
-        // SAFETY: elements of the group.
-        let x: [_; LANES] = unsafe { T::open(x.wrapping_add(step * LANES)) };
-        lanes.take(&x.map(|x| turned::<T>(x, masks)), step);
-    }
-    if rest > 0 {
-        // SAFETY: what follows the whole ones.
-        let last: [_; LANES] = unsafe { T::open_last(x.wrapping_add(whole * LANES), rest) };
-        let mut last = last.map(|x| turned::<T>(x, masks));
-        // What is not there takes no place.
-        last.iter_mut().skip(rest).for_each(|x| *x = T::Own::LEAST);
-        lanes.take(&last, whole);
-    }
-    let mut most = (T::Own::LEAST, usize::MAX);
-    for (lane, (own, step)) in lanes.own.iter().zip(lanes.step).enumerate() {
-        let place = step.number() as usize * LANES + lane;
-        if *own > most.0 || (*own == most.0 && place < most.1) {
-            most = (*own, place);
+    let (mut from, mut most) = (0, None);
+    for at in (0..group.len).step_by(part::<T>()) {
+        // SAFETY: the caller's promise.
+        let (own, nan) = unsafe { of_group(x.wrapping_add(at), (group.len - at).min(part::<T>()), masks) };
+        if nan != BitsOf::<T>::NONE {
+            (from, most) = (at, None);
+            break;
+        }
+        if most.is_none_or(|most| own > most) {
+            (from, most) = (at, Some(own));
         }
     }
-    let any_nan = lanes.nan.iter().fold(BitsOf::<T>::NONE, |any, nan| any | *nan) != BitsOf::<T>::NONE;
-    // SAFETY: the caller's promise; the place is one of the group's, the accumulators are there.
+    // SAFETY: the caller's promise; the accumulators are there.
     unsafe {
-        let (at, value) = if any_nan {
-            first(x, group.len, |x| x.nan() != BitsOf::<T>::NONE)
-        } else {
-            let [value] = T::open(x.wrapping_add(most.1));
-            (most.1, value)
+        let (x, len) = (x.wrapping_add(from), (group.len - from).min(part::<T>()));
+        let (at, value) = match most {
+            Some(most) => first(x, len, |x| turned::<T>(x, masks) == most),
+            None => first(x, len, |x| x.nan() != BitsOf::<T>::NONE),
         };
         *group.out[0].cast() = value;
-        *group.out[1].cast() = group.first + at as i64;
+        *group.out[1].cast() = group.first + (from + at) as i64;
     }
 }
 

@@ -15,10 +15,12 @@ use crate::core::error::{Error, Result};
 use crate::core::fp8::{F8E4M3, F8E5M2};
 use crate::core::room;
 use crate::core::truth::Bool;
+use crate::device::tensor::Layout;
 use crate::libraries::reductions::ReductionKind;
 use crate::numerics::parallel;
 use columns::Columns;
 use half::{bf16, f16};
+use std::ops::Range;
 
 /// The elements of a chunk, as they are accumulated.
 type Chunk<A> = [A; CHUNK];
@@ -100,10 +102,13 @@ const BESIDE: usize = 4;
 
 /// The totals of the first `n` elements of chunks, from a value on.
 fn totals_beside<A: Accumulator>(fold: Fold, from: A, chunks: &[Chunk<A>; BESIDE], n: usize) -> [A; BESIDE] {
-    fn all<A: Copy>(from: A, [a, b, c, d]: &[Chunk<A>; BESIDE], n: usize, join: impl Fn(A, A) -> A) -> [A; BESIDE] {
-        let values = a.iter().zip(b).zip(c.iter().zip(d)).take(n);
-        values
-            .fold([from; BESIDE], |[p, q, r, s], ((a, b), (c, d))| [join(p, *a), join(q, *b), join(r, *c), join(s, *d)])
+    fn all<A: Copy>(from: A, chunks: &[Chunk<A>; BESIDE], n: usize, join: impl Fn(A, A) -> A) -> [A; BESIDE] {
+        let [a, b, c, d] = chunks.each_ref().map(|chunk| chunk.get(..n).unwrap_or_default());
+        let [mut p, mut q, mut r, mut s] = [from; BESIDE];
+        for ((a, b), (c, d)) in a.iter().zip(b).zip(c.iter().zip(d)) {
+            (p, q, r, s) = (join(p, *a), join(q, *b), join(r, *c), join(s, *d));
+        }
+        [p, q, r, s]
     }
     match fold {
         Fold::Add => all(from, chunks, n, A::add),
@@ -122,17 +127,17 @@ fn scan_beside<A: Accumulator>(
     exclusive: bool,
 ) {
     fn all<A: Copy>(
-        mut own: [A; BESIDE],
-        [a, b, c, d]: &mut [Chunk<A>; BESIDE],
+        [mut p, mut q, mut r, mut s]: [A; BESIDE],
+        chunks: &mut [Chunk<A>; BESIDE],
         n: usize,
         exclusive: bool,
         join: impl Fn(A, A) -> A,
     ) {
-        for ((a, b), (c, d)) in a.iter_mut().zip(b).zip(c.iter_mut().zip(d)).take(n) {
-            let [p, q, r, s] = own;
-            let next = [join(p, *a), join(q, *b), join(r, *c), join(s, *d)];
-            [*a, *b, *c, *d] = if exclusive { own } else { next };
-            own = next;
+        let [a, b, c, d] = chunks.each_mut().map(|chunk| chunk.get_mut(..n).unwrap_or_default());
+        for ((a, b), (c, d)) in a.iter_mut().zip(b).zip(c.iter_mut().zip(d)) {
+            let next = (join(p, *a), join(q, *b), join(r, *c), join(s, *d));
+            (*a, *b, *c, *d) = if exclusive { (p, q, r, s) } else { next };
+            (p, q, r, s) = next;
         }
     }
     match fold {
@@ -170,17 +175,41 @@ impl<T> Shared<T> {
 }
 
 /// The offsets of a task in the target, in what is read, of its total, and the number of its first element.
-fn offsets(level: &Level, task: usize) -> [isize; 4] {
-    [0, 1, 2, 3].map(|k| {
-        let Some(layout) = level.loops.get(k) else { return 0 };
-        let mut offset = layout.offset() as isize;
-        let mut rest = task;
-        for (n, stride) in layout.shape().iter().zip(layout.strides()).rev() {
-            offset += (rest % n) as isize * stride;
-            rest /= n;
+type Offsets = [isize; 4];
+
+fn of_loops(level: &Level, of: impl Fn(&Layout) -> isize) -> Offsets {
+    [0, 1, 2, 3].map(|k| level.loops.get(k).map_or(0, &of))
+}
+
+fn offsets(level: &Level, task: usize) -> Offsets {
+    let mut offsets = of_loops(level, |layout| layout.offset() as isize);
+    let mut rest = task;
+    let shape = level.loops.first().map(Layout::shape).unwrap_or_default();
+    for (axis, n) in shape.iter().enumerate().rev() {
+        let place = (rest % n) as isize;
+        rest /= n;
+        for (offset, layout) in offsets.iter_mut().zip(&level.loops) {
+            *offset += place * layout.strides().get(axis).copied().unwrap_or_default();
         }
-        offset
-    })
+    }
+    offsets
+}
+
+/// Those of tasks that follow one another: to divide for each would take longer than the sums of its chunk.
+fn offsets_beside(level: &Level, tasks: Range<usize>) -> [Offsets; BESIDE] {
+    let along = level.loops.first().and_then(|layout| layout.shape().last()).copied().unwrap_or(1).max(1);
+    let step = of_loops(level, |layout| layout.strides().last().copied().unwrap_or_default());
+    let (mut own, mut left) = (offsets(level, tasks.start), along - tasks.start % along);
+    let mut all = [own; BESIDE];
+    for (task, slot) in tasks.zip(&mut all) {
+        if left == 0 {
+            (own, left) = (offsets(level, task), along);
+        }
+        *slot = own;
+        left -= 1;
+        own.iter_mut().zip(step).for_each(|(offset, step)| *offset = offset.wrapping_add(step));
+    }
+    all
 }
 
 /// Tasks below which a second thread costs more than it gains.
@@ -195,7 +224,7 @@ fn each(tasks: usize, few: usize, run: &(dyn Fn(usize) + Sync)) {
 }
 
 /// Calls `run` with the tasks of a level, [`BESIDE`] at a time.
-fn by_groups(level: &Level, run: &(dyn Fn(std::ops::Range<usize>) + Sync)) {
+fn by_groups(level: &Level, run: &(dyn Fn(Range<usize>) + Sync)) {
     let tasks = level.tasks();
     each(tasks.div_ceil(BESIDE), FEW / BESIDE, &|group| run(group * BESIDE..tasks.min((group + 1) * BESIDE)));
 }
@@ -241,17 +270,17 @@ unsafe fn walk<A: Accumulator>(scan: &Scan, ends: &Ends<A>, x: *const u8, output
         }
         let Some(before) = totals.last() else {
             by_groups(level, &|tasks| {
+                let places = offsets_beside(level, tasks.clone());
                 let mut chunks = [[identity; CHUNK]; BESIDE];
                 let mut most = 0;
-                for (task, chunk) in tasks.clone().zip(&mut chunks) {
-                    let [_, at, _, begins] = offsets(level, task);
+                for (_, ([_, at, _, begins], chunk)) in tasks.clone().zip(places.into_iter().zip(&mut chunks)) {
                     let n = count(level, begins);
                     read(at, n, chunk);
                     most = usize::max(most, n);
                 }
                 // What a chunk lacks changes nothing.
-                for (task, total) in tasks.zip(totals_beside(fold, identity, &chunks, most)) {
-                    let [_, _, number, _] = offsets(level, task);
+                let totals = totals_beside(fold, identity, &chunks, most);
+                for (_, ([_, _, number, _], total)) in tasks.zip(places.into_iter().zip(totals)) {
                     // SAFETY: each task has a total of its own, of as many as there are.
                     unsafe { to.get().offset(number).write(total) };
                 }
@@ -295,8 +324,8 @@ unsafe fn walk<A: Accumulator>(scan: &Scan, ends: &Ends<A>, x: *const u8, output
         let mut places = [(0, 0); BESIDE];
         let mut most = 0;
         let slots = chunks.iter_mut().zip(&mut from).zip(&mut places);
-        for (task, ((chunk, from), place)) in tasks.clone().zip(slots) {
-            let [to, at, number, begins] = offsets(first, task);
+        let offsets = offsets_beside(first, tasks.clone());
+        for ((_, [to, at, number, begins]), ((chunk, from), place)) in tasks.clone().zip(offsets).zip(slots) {
             let n = count(first, begins);
             *from = before.map_or(begin, |before| before.get(number as usize).copied().unwrap_or(begin));
             *place = (to, n);
