@@ -56,6 +56,9 @@ impl Trace for Meddles {
 
 #[test]
 fn a_hook_of_a_collective_is_told_that_it_cannot_submit_another() {
+    if super::is_alone() {
+        return;
+    }
     for isolated in [true, false] {
         side_by_side(1, move |_| {
             let meddles = Arc::new(Meddles::default());
@@ -98,6 +101,9 @@ impl Trace for Looks {
 
 #[test]
 fn a_hook_may_look_at_the_collective_that_completes() {
+    if super::is_alone() {
+        return;
+    }
     side_by_side(1, |_| {
         let looks = Arc::new(Looks::default());
         let devices: Vec<Device> = (0..2).map(|rank| builder(rank).trace(looks.clone()).open().unwrap()).collect();
