@@ -47,6 +47,7 @@
         feature = "blas",
         feature = "blaslt",
         feature = "collective",
+        feature = "direct",
         feature = "dnn",
         feature = "expressions",
         feature = "fft",
@@ -74,6 +75,7 @@
         feature = "cuda",
         feature = "blaslt",
         feature = "collective",
+        feature = "direct",
         feature = "dnn",
         feature = "expressions",
         feature = "fft",
@@ -112,6 +114,8 @@ pub use crate::libraries::blas;
 pub use crate::libraries::blaslt;
 #[cfg(feature = "collective")]
 pub use crate::libraries::collective;
+#[cfg(feature = "direct")]
+pub use crate::libraries::direct;
 #[cfg(feature = "dnn")]
 pub use crate::libraries::dnn;
 #[cfg(feature = "expressions")]

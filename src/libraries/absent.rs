@@ -33,6 +33,8 @@ absent! {
     "blas", Blas => blas();
     #[diagnostic::on_unimplemented(message = "windlass is built without its feature `blaslt`", label = "of the feature `blaslt`")]
     "blaslt", BlasLt => blas_lt();
+    #[diagnostic::on_unimplemented(message = "windlass is built without its feature `direct`", label = "of the feature `direct`")]
+    "direct", Direct => direct();
     #[diagnostic::on_unimplemented(message = "windlass is built without its feature `dnn`", label = "of the feature `dnn`")]
     "dnn", Dnn => dnn();
     #[diagnostic::on_unimplemented(message = "windlass is built without its feature `fft`", label = "of the feature `fft`")]

@@ -11,6 +11,7 @@
 #[cfg(not(all(
     feature = "blas",
     feature = "blaslt",
+    feature = "direct",
     feature = "dnn",
     feature = "fft",
     feature = "nvrtc",
@@ -28,6 +29,8 @@ pub mod blas;
 pub mod blaslt;
 #[cfg(feature = "collective")]
 pub mod collective;
+#[cfg(feature = "direct")]
+pub mod direct;
 #[cfg(any(feature = "nvrtc", all(feature = "dnn", feature = "cuda")))]
 #[cfg_attr(not(feature = "nvrtc"), allow(dead_code, reason = "what only compilers ask"))]
 mod disk_cache;
@@ -73,6 +76,7 @@ crate::engines::library::libraries! {
     blas, "blas" => blas::native::Cublas;
     blaslt, "blaslt" => blaslt::native::CublasLt;
     collective, "collective" => collective::native::Nccl;
+    direct, "direct";
     dnn, "dnn" => dnn::native::Cudnn;
     expressions, "expressions";
     fft, "fft" => fft::native::Cufft;

@@ -13,6 +13,7 @@ mod across;
 mod bad_input;
 mod circles;
 mod conformance;
+mod direct;
 mod edges;
 mod expressions;
 mod external;

@@ -47,7 +47,6 @@
 // | `convert` | conversions between formats, to and from dense |
 // | `algebra` | sums, parts, stacks, scaling, diagonals; sparse vectors |
 // | `solves` | triangular and tridiagonal systems, incomplete factors |
-// | `direct` | factors with fill: Cholesky and QR, on the host engine |
 // | `solvers` | iterative solvers (CG, BiCGSTAB, GMRES, MINRES) and preconditioners |
 // | `market` | building a matrix entry by entry; Matrix Market files |
 // | `native`, `kernels` | the cuSPARSE bindings; our own kernels: CUDA C++, and its PTX, made by NVRTC 13.0 |
@@ -55,26 +54,25 @@
 
 mod algebra;
 mod convert;
-mod direct;
-mod element;
+pub(super) mod element;
 mod fault;
 mod formats;
 #[cfg(feature = "host")]
-mod host;
+pub(super) mod host;
 mod keep;
 mod layout;
 mod made;
 mod market;
 #[cfg(feature = "cuda")]
 pub(super) mod native;
-mod operands;
+pub(super) mod operands;
 mod products;
 mod routine;
 mod solvers;
 mod solves;
 
 pub use crate::libraries::flags::Order;
-pub use direct::{Analysis, Direct, SparseCholesky};
+
 #[doc(hidden)]
 pub use element::{Codes, Number};
 pub use element::{SolveElement, SparseElement, SparseIndex};
@@ -142,13 +140,9 @@ pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
     fn solving<T: SolveElement>(registry: &mut crate::engines::worker::Registry) {
         solves::register::<T, i32>(registry);
         solves::register::<T, i64>(registry);
-        direct::register::<T, i32>(registry);
-        direct::register::<T, i64>(registry);
         solves::register_elements::<T>(registry);
         solvers::register::<T>(registry);
     }
-    direct::register_indices::<i32>(registry);
-    direct::register_indices::<i64>(registry);
     macro_rules! solving { ($($t:ty),*) => { $(solving::<$t>(registry);)* } }
     solving!(f32, f64, Complex<f32>, Complex<f64>);
 }

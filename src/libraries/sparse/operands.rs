@@ -25,11 +25,11 @@ pub(super) fn check_vector<T: Element>(name: &'static str, x: &Part<T>) -> Resul
 
 /// A dense matrix in a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct DenseAt {
-    pub(super) rows: usize,
-    pub(super) cols: usize,
-    pub(super) ld: usize,
-    pub(super) order: Order,
+pub(crate) struct DenseAt {
+    pub(crate) rows: usize,
+    pub(crate) cols: usize,
+    pub(crate) ld: usize,
+    pub(crate) order: Order,
 }
 
 impl DenseAt {
@@ -51,7 +51,7 @@ impl DenseAt {
     }
 
     /// Right-hand sides: a tensor of two axes whose columns are contiguous, or of one as a single column.
-    pub(super) fn from_columns(name: &'static str, layout: &Layout) -> Result<Self> {
+    pub(crate) fn from_columns(name: &'static str, layout: &Layout) -> Result<Self> {
         if layout.rank() != 2 {
             let rows = Vector::from_layout(name, layout)?.neighbours(name)?;
             return Ok(DenseAt { rows, cols: 1, ld: rows.max(1), order: Order::Column });
@@ -69,7 +69,7 @@ impl DenseAt {
     }
 
     /// Checks that the matrix has this shape, which `what` has or asks for.
-    pub(super) fn check_shape(
+    pub(crate) fn check_shape(
         &self,
         name: &'static str,
         (rows, cols): (usize, usize),
@@ -82,7 +82,7 @@ impl DenseAt {
     }
 
     /// Checks that the matrix lies inside a buffer of `len` elements.
-    pub(super) fn check(&self, name: &'static str, len: usize) -> Result<()> {
+    pub(crate) fn check(&self, name: &'static str, len: usize) -> Result<()> {
         let DenseAt { rows, cols, ld, .. } = *self;
         let (line, count) = self.lines();
         let need = match (line, count) {
@@ -99,7 +99,7 @@ impl DenseAt {
     }
 
     /// Whether the matrix has no gaps and occupies all of a buffer of `len` elements.
-    pub(super) fn fills(&self, len: usize) -> bool {
+    pub(crate) fn fills(&self, len: usize) -> bool {
         let (line, count) = self.lines();
         (self.ld == line || count <= 1) && line.checked_mul(count) == Some(len)
     }

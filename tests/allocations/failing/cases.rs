@@ -4,12 +4,13 @@
 use super::{Case, Failure, Outcome, Whole, arm, disarm};
 use crate::common::{Rng, up};
 use windlass::blas::{Gemv, Ger, Symm, Symv, Syr2k, Syrk, Triangular, Trmv};
+use windlass::direct::Factorization;
 use windlass::fft::{Convolve, Edges, FftSpec, Kind, RealTransform, Stft, Trig};
 use windlass::rng::{Generator, Normal, Poisson, Stream};
 use windlass::solver::{
     Eigenvectors, EighMethod, EighSpec, Jacobi, Lowest, Randomized, Structure, SvdMethod, Symmetry, Vectors,
 };
-use windlass::sparse::{CooBuilder, Csr, Direct, Spmm, Spmv};
+use windlass::sparse::{CooBuilder, Csr, Spmm, Spmv};
 use windlass::tensor::Layout;
 use windlass::{Complex, Device, DeviceBuffer, Diag, Gemm, Matmul, Side, Tensor, Transpose, Uplo, f16};
 
@@ -282,21 +283,21 @@ pub(super) fn of_sparse() -> Vec<Case> {
     case!(all, "triangular", |d| { let a = sparse(d); } Whole(d.sparse().triangular(&a, Uplo::Upper, Diag::NonUnit, Transpose::No)));
     case!(all, "ilu0", |d| { let a = sparse(d); } Whole(d.sparse().ilu0(&a)));
     case!(all, "ic0", |d| { let a = sparse(d); } Whole(d.sparse().ic0(&a)));
-    case!(all, "analyse, cholesky", |d| { let a = sparse(d); } Whole(d.sparse().analyse(Direct::Cholesky(Uplo::Lower), &a)));
-    case!(all, "analyse, qr", |d| { let a = sparse(d); } Whole(d.sparse().analyse(Direct::Qr, &a)));
+    case!(all, "analyse, cholesky", |d| { let a = sparse(d); } Whole(d.direct().analyse(Factorization::Cholesky(Uplo::Lower), &a)));
+    case!(all, "analyse, qr", |d| { let a = sparse(d); } Whole(d.direct().analyse(Factorization::Qr, &a)));
     case!(all, "cholesky", |d| {
             let a = sparse(d);
-            let analysis = d.sparse().analyse(Direct::Cholesky(Uplo::Lower), &a).unwrap();
-        } Whole(d.sparse().cholesky(&analysis, &a)));
+            let analysis = d.direct().analyse(Factorization::Cholesky(Uplo::Lower), &a).unwrap();
+        } Whole(d.direct().cholesky(&analysis, &a)));
     case!(all, "cholesky, solve", |d| {
             let (a, b) = (sparse(d), beside_sparse(d, 3));
-            let analysis = d.sparse().analyse(Direct::Cholesky(Uplo::Lower), &a).unwrap();
-            let factor = d.sparse().cholesky(&analysis, &a).unwrap();
-        } factor.solve(&d.sparse(), b));
+            let analysis = d.direct().analyse(Factorization::Cholesky(Uplo::Lower), &a).unwrap();
+            let factor = d.direct().cholesky(&analysis, &a).unwrap();
+        } factor.solve(&d.direct(), b));
     case!(all, "solve_qr", |d| {
             let (a, b, x) = (sparse(d), beside_sparse(d, 3), beside_sparse(d, 3));
-            let analysis = d.sparse().analyse(Direct::Qr, &a).unwrap();
-        } d.sparse().solve_qr(&analysis, &a, &b, x));
+            let analysis = d.direct().analyse(Factorization::Qr, &a).unwrap();
+        } d.direct().solve_qr(&analysis, &a, &b, x));
     case!(all, "gtsv", |d| { let (l, m, u, b) = (real(d, 300), real(d, 300), real(d, 300), real(d, 300)); }
         d.sparse().gtsv(&l, &m, &u, b));
     all

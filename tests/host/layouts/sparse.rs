@@ -2,7 +2,8 @@
 
 use super::case::{Case, dominant, small};
 use super::laid::{Array, each};
-use windlass::sparse::{CooBuilder, Csr, Direct, Iteration, Preconditioner, Sddmm, SparseTriangular, SparseVector};
+use windlass::direct::Factorization;
+use windlass::sparse::{CooBuilder, Csr, Iteration, Preconditioner, Sddmm, SparseTriangular, SparseVector};
 use windlass::sparse::{Spmm, Spmv};
 use windlass::{Device, Diag, Result, Transpose, Uplo};
 
@@ -258,10 +259,10 @@ pub(super) const CASES: &[Case] = &[
         operands: "-> b:nk",
         element: small,
         call: |device, laid| {
-            let (sparse, b) = (device.sparse(), laid[0].tensor(device));
+            let (direct, b) = (device.direct(), laid[0].tensor(device));
             let a = square(device, b.shape()[0])?;
-            let factor = sparse.cholesky(&sparse.analyse(Direct::Cholesky(Uplo::Lower), &a)?, &a)?;
-            let x = factor.solve(&sparse, b)?.into_output();
+            let factor = direct.cholesky(&direct.analyse(Factorization::Cholesky(Uplo::Lower), &a)?, &a)?;
+            let x = factor.solve(&direct, b)?.into_output();
             device.to_vec(x.buffer())
         },
         loops: |all| solutions(&all[0], |i, j| dominant(&[i, j])),
@@ -272,9 +273,9 @@ pub(super) const CASES: &[Case] = &[
         operands: "b:nk -> x:nk",
         element: small,
         call: |device, laid| {
-            let (sparse, [b, x]) = (device.sparse(), [0, 1].map(|at| laid[at].tensor(device)));
+            let (direct, [b, x]) = (device.direct(), [0, 1].map(|at| laid[at].tensor(device)));
             let a = square(device, b.shape()[0])?;
-            let x = sparse.solve_qr(&sparse.analyse(Direct::Qr, &a)?, &a, &b, x)?.await_result()?;
+            let x = direct.solve_qr(&direct.analyse(Factorization::Qr, &a)?, &a, &b, x)?.await_result()?;
             device.to_vec(x.buffer())
         },
         loops: |all| solutions(&all[0], |i, j| dominant(&[i, j])),

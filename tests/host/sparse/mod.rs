@@ -3,15 +3,14 @@
 mod algebra;
 mod convert;
 mod degenerate;
-mod direct;
 mod faults;
 mod formats;
 mod kept;
 mod known;
 mod large;
 mod market;
-mod matrices;
-mod model;
+pub(crate) mod matrices;
+pub(crate) mod model;
 mod products;
 mod refusals;
 mod repeated;

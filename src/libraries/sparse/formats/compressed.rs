@@ -132,6 +132,11 @@ impl<T: SparseElement, I: SparseIndex, M: Major> Compressed<T, I, M> {
         &self.values
     }
 
+    /// The identifier of the contents of offsets and indices.
+    pub(in crate::libraries) fn structure_name(&self) -> u64 {
+        self.structure.name
+    }
+
     /// Offsets, indices and values.
     pub fn into_parts(self) -> (GpuRef<I>, GpuRef<I>, GpuRef<T>) {
         (self.offsets, self.indices, self.values)

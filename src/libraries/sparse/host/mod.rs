@@ -19,14 +19,12 @@
 //! | `triplets` | sorting and summing of coordinates |
 //! | `combine`, `select`, `scaling` | sums of matrices, parts of one, rows and columns scaled and summed |
 //! | `triangular`, `tridiagonal`, `factor` | triangular and tridiagonal solves, and incomplete factorizations |
-//! | `direct` | factorizations with fill: Cholesky, and QR by rotations |
 //! | `vectors` | sparse vectors |
 
 pub(crate) mod blocks;
 pub(crate) mod check;
 pub(crate) mod combine;
 pub(crate) mod convert;
-pub(crate) mod direct;
 pub(crate) mod factor;
 pub(crate) mod scaling;
 pub(crate) mod sddmm;

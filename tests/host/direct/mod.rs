@@ -1,11 +1,12 @@
 //! Direct solutions by their residuals, the fill of known matrices, and refusals. A GPU says that it has none.
 
-use super::matrices::{convection, poisson, wathen};
-use super::model::Model;
 use crate::common::degenerate::{degenerate_seeds, other_places};
 use crate::common::{Rng, Sample, devices, down, is_host, refused, up};
+use crate::sparse::matrices::{convection, poisson, wathen};
+use crate::sparse::model::Model;
+use windlass::direct::Factorization;
 use windlass::reference::Value;
-use windlass::sparse::{Direct, SolveElement, SparseElement};
+use windlass::sparse::{SolveElement, SparseElement};
 use windlass::tensor::Layout;
 use windlass::{Complex, Device, Error, Tensor, Uplo};
 
@@ -112,16 +113,16 @@ fn columns_of<T: Sample>(device: &Device, rows: usize, b: &[T]) -> Tensor<T> {
 #[test]
 fn right_sides_with_gaps_are_solved_and_the_gaps_stay() {
     for device in devices().into_iter().filter(is_host) {
-        let (sparse, model) = (device.sparse(), poisson::<f64>(&[4, 3]));
+        let (direct, model) = (device.direct(), poisson::<f64>(&[4, 3]));
         let (n, ld) = (model.rows, model.rows + 3);
         let a = model.up_csr::<i32>(&device);
         let b: Vec<f64> = (0..2 * ld).map(|i| (i % 7) as f64 - 3.0).collect();
         let two = Layout::columns(n, 2).ld(ld);
-        let factor = sparse.cholesky(&sparse.analyse(Direct::Cholesky(Uplo::Lower), &a).unwrap(), &a).unwrap();
-        let x = factor.solve(&sparse, up(&device, &b[..]).with_layout(two).unwrap()).unwrap().into_buffer();
-        let analysis = sparse.analyse(Direct::Qr, &a).unwrap();
+        let factor = direct.cholesky(&direct.analyse(Factorization::Cholesky(Uplo::Lower), &a).unwrap(), &a).unwrap();
+        let x = factor.solve(&direct, up(&device, &b[..]).with_layout(two).unwrap()).unwrap().into_buffer();
+        let analysis = direct.analyse(Factorization::Qr, &a).unwrap();
         let (on_b, room) = (up(&device, &b[..]), up(&device, vec![7.0; 2 * ld]).with_layout(two).unwrap());
-        let y = sparse.solve_qr(&analysis, &a, on_b.view(two).unwrap(), room).unwrap();
+        let y = direct.solve_qr(&analysis, &a, on_b.view(two).unwrap(), room).unwrap();
         let (x, y) = (down(&device, &x), down(&device, &y.await_result().unwrap().into_buffer()));
         for begin in [0, ld] {
             assert_solved(&model, &x[begin..begin + n], &b[begin..begin + n], "cholesky");
@@ -138,20 +139,20 @@ fn right_sides_with_gaps_are_solved_and_the_gaps_stay() {
 fn positive_definite_systems_are_solved_from_one_triangle() {
     fn case<T: Sample + SolveElement + Value>() {
         for device in devices().into_iter().filter(is_host) {
-            let (sparse, mut rng) = (device.sparse(), Rng::new(11));
+            let (direct, mut rng) = (device.direct(), Rng::new(11));
             for ((name, model), uplo) in
                 definite::<T>(&mut rng).into_iter().flat_map(|m| [(m.clone(), Uplo::Lower), (m, Uplo::Upper)])
             {
                 let a = half(&model, uplo).up_csr::<i32>(&device);
-                let analysis = sparse.analyse(Direct::Cholesky(uplo), &a).unwrap();
-                let factor = sparse.cholesky(&analysis, &a).unwrap();
+                let analysis = direct.analyse(Factorization::Cholesky(uplo), &a).unwrap();
+                let factor = direct.cholesky(&analysis, &a).unwrap();
                 assert_eq!((factor.n(), factor.parts().2.len()), (model.rows, analysis.entries()));
                 let mut order = down(&device, analysis.order());
                 order.sort_unstable();
                 assert!(order.into_iter().eq(0..model.rows as i32), "{name}: an order of all columns");
                 for columns in [1, 3] {
                     let b: Vec<T> = (0..model.rows * columns).map(|_| T::sample(&mut rng)).collect();
-                    let x = factor.solve(&sparse, columns_of(&device, model.rows, &b)).unwrap().await_result().unwrap();
+                    let x = factor.solve(&direct, columns_of(&device, model.rows, &b)).unwrap().await_result().unwrap();
                     let x = down(&device, &x.into_buffer());
                     for (x, b) in x.chunks(model.rows.max(1)).zip(b.chunks(model.rows.max(1))) {
                         assert_solved(&model, x, b, name);
@@ -166,17 +167,16 @@ fn positive_definite_systems_are_solved_from_one_triangle() {
 #[test]
 fn the_order_keeps_known_matrices_sparse() {
     for device in devices().into_iter().filter(is_host) {
-        let (sparse, mut rng) = (device.sparse(), Rng::new(13));
-        let entries =
-            |model: &Model<f64>, direct| sparse.analyse(direct, &model.up_csr::<i32>(&device)).unwrap().entries();
-        let lower = Direct::Cholesky(Uplo::Lower);
+        let (direct, mut rng) = (device.direct(), Rng::new(13));
+        let entries = |model: &Model<f64>, how| direct.analyse(how, &model.up_csr::<i32>(&device)).unwrap().entries();
+        let lower = Factorization::Cholesky(Uplo::Lower);
         // Neither fills where it is eliminated from its ends; from the first row on the arrow would fill whole.
         assert_eq!(entries(&hermitian(&mut rng, 100, |_, j, _| j == 0), lower), 199);
         assert_eq!(entries(&hermitian(&mut rng, 100, |i, j, _| i == j + 1), lower), 199);
         // In the order that they come in, 40 x 40 points have 64 000 entries; in a good one a quarter of them.
         let grid = entries(&poisson(&[40, 40]), lower);
         assert!(grid < 24_000, "{grid}");
-        let columns = entries(&convection(40, 0.3), Direct::Qr);
+        let columns = entries(&convection(40, 0.3), Factorization::Qr);
         assert!(columns < 80_000, "{columns}");
     }
 }
@@ -184,16 +184,16 @@ fn the_order_keeps_known_matrices_sparse() {
 #[test]
 fn ten_thousand_points_are_solved_and_other_values_need_no_other_analysis() {
     for device in devices().into_iter().filter(is_host) {
-        let (sparse, model) = (device.sparse(), poisson::<f64>(&[100, 100]));
+        let (direct, model) = (device.direct(), poisson::<f64>(&[100, 100]));
         let a = model.up_csr::<i64>(&device);
-        let analysis = sparse.analyse(Direct::Cholesky(Uplo::Upper), &a).unwrap();
+        let analysis = direct.analyse(Factorization::Cholesky(Uplo::Upper), &a).unwrap();
         let b: Vec<f64> = (0..model.rows).map(|i| (i % 17) as f64 - 8.0).collect();
         for shift in [0.0, 2.5] {
             let mut other = model.clone();
             (0..model.rows).for_each(|i| *other.entries.get_mut(&(i, i)).unwrap() += shift);
             let a = other.up_csr::<i64>(&device);
-            let factor = sparse.cholesky(&analysis, &a).unwrap();
-            let x = factor.solve(&sparse, up(&device, b.clone())).unwrap().await_result().unwrap();
+            let factor = direct.cholesky(&analysis, &a).unwrap();
+            let x = factor.solve(&direct, up(&device, b.clone())).unwrap().await_result().unwrap();
             assert_solved(&other, &down(&device, &x), &b, "poisson 100 x 100");
         }
     }
@@ -202,23 +202,23 @@ fn ten_thousand_points_are_solved_and_other_values_need_no_other_analysis() {
 #[test]
 fn what_is_not_positive_definite_is_told_with_the_order_of_its_minor() {
     for device in devices().into_iter().filter(is_host) {
-        let sparse = device.sparse();
+        let direct = device.direct();
         for bad in [0.0, -1.0, f64::NAN] {
             let mut model = Model::<f64>::new(5, 5);
             (0..5).for_each(|i| {
                 model.entries.insert((i, i), if i == 3 { bad } else { 2.0 });
             });
             let a = model.up_csr::<i32>(&device);
-            let analysis = sparse.analyse(Direct::Cholesky(Uplo::Lower), &a).unwrap();
+            let analysis = direct.analyse(Factorization::Cholesky(Uplo::Lower), &a).unwrap();
             let order = down(&device, analysis.order());
             let place = order.iter().position(|i| *i == 3).unwrap() as u64;
-            let error = sparse.cholesky(&analysis, &a).unwrap_err();
+            let error = direct.cholesky(&analysis, &a).unwrap_err();
             assert!(matches!(error, Error::NotPositiveDefinite { order, .. } if order == place + 1), "{error:?}");
         }
         // And the next one is right.
         let a = poisson::<f64>(&[3]).up_csr::<i32>(&device);
-        let analysis = sparse.analyse(Direct::Cholesky(Uplo::Lower), &a).unwrap();
-        sparse.cholesky(&analysis, &a).unwrap();
+        let analysis = direct.analyse(Factorization::Cholesky(Uplo::Lower), &a).unwrap();
+        direct.cholesky(&analysis, &a).unwrap();
     }
 }
 
@@ -226,7 +226,7 @@ fn what_is_not_positive_definite_is_told_with_the_order_of_its_minor() {
 fn systems_without_symmetry_are_solved_by_rotations() {
     fn case<T: Sample + SolveElement + Value>() {
         for device in devices().into_iter().filter(is_host) {
-            let (sparse, mut rng) = (device.sparse(), Rng::new(17));
+            let (direct, mut rng) = (device.direct(), Rng::new(17));
             let mut all = definite::<T>(&mut rng);
             all.push(("convection", convection(11, 0.4)));
             // Rows that come in another order, so that no diagonal helps.
@@ -235,12 +235,12 @@ fn systems_without_symmetry_are_solved_by_rotations() {
             all.push(("turned", turned));
             for (name, model) in all {
                 let a = model.up_csr::<i32>(&device);
-                let analysis = sparse.analyse(Direct::Qr, &a).unwrap();
+                let analysis = direct.analyse(Factorization::Qr, &a).unwrap();
                 let n = model.rows;
                 let b: Vec<T> = (0..2 * n).map(|_| T::sample(&mut rng)).collect();
                 let (given, two) = (up(&device, b.clone()), Layout::columns(n, 2));
                 let room = device.uninit(2 * n).unwrap().with_layout(two).unwrap();
-                let x = sparse.solve_qr(&analysis, &a, given.view(two).unwrap(), room).unwrap();
+                let x = direct.solve_qr(&analysis, &a, given.view(two).unwrap(), room).unwrap();
                 let x = x.await_result().unwrap().into_buffer();
                 for (x, b) in down(&device, &x).chunks(n.max(1)).zip(b.chunks(n.max(1))) {
                     assert_solved(&model, x, b, name);
@@ -256,17 +256,17 @@ fn systems_without_symmetry_are_solved_by_rotations() {
 fn least_squares_leave_a_residual_that_is_orthogonal_to_the_columns() {
     fn case<T: Sample + SolveElement + Value>() {
         for device in devices().into_iter().filter(is_host) {
-            let (sparse, mut rng) = (device.sparse(), Rng::new(19));
+            let (direct, mut rng) = (device.direct(), Rng::new(19));
             for (m, n, percent) in [(5, 1, 100), (60, 20, 15), (40, 40, 20), (90, 30, 6), (7, 0, 0)] {
                 let mut model = Model::<T>::random(&mut rng, m, n, percent);
                 (0..n).for_each(|i| {
                     model.entries.insert((i, i), T::real(3.0));
                 });
                 let a = model.up_csr::<i64>(&device);
-                let analysis = sparse.analyse(Direct::Qr, &a).unwrap();
+                let analysis = direct.analyse(Factorization::Qr, &a).unwrap();
                 let b: Vec<T> = (0..m).map(|_| T::sample(&mut rng)).collect();
                 let (given, room) = (up(&device, b.clone()), device.uninit(n).unwrap());
-                let x = sparse.solve_qr(&analysis, &a, &given, room).unwrap().await_result().unwrap();
+                let x = direct.solve_qr(&analysis, &a, &given, room).unwrap().await_result().unwrap();
                 let x = down(&device, &x);
                 let (rest, norm) = rest(&model, &x, &b);
                 let mut dots = vec![C::default(); n];
@@ -283,12 +283,12 @@ fn least_squares_leave_a_residual_that_is_orthogonal_to_the_columns() {
 #[test]
 fn columns_that_depend_on_others_are_told() {
     for device in devices().into_iter().filter(is_host) {
-        let sparse = device.sparse();
+        let direct = device.direct();
         let solve = |model: &Model<f64>| {
             let a = model.up_csr::<i32>(&device);
-            let analysis = sparse.analyse(Direct::Qr, &a).unwrap();
+            let analysis = direct.analyse(Factorization::Qr, &a).unwrap();
             let b = up(&device, vec![1.0; model.rows]);
-            sparse.solve_qr(&analysis, &a, &b, device.uninit(model.cols).unwrap()).unwrap().await_result()
+            direct.solve_qr(&analysis, &a, &b, device.uninit(model.cols).unwrap()).unwrap().await_result()
         };
         // Column 3 is empty; then two columns stand in one row alone.
         let mut empty = Model::<f64>::new(4, 4);
@@ -319,34 +319,34 @@ fn small(device: &Device, rows: usize, cols: usize) -> windlass::sparse::Csr<f64
 #[test]
 fn what_does_not_fit_is_refused_and_comes_back() {
     for device in devices().into_iter().filter(is_host) {
-        let sparse = device.sparse();
-        let (lower, upper) = (Direct::Cholesky(Uplo::Lower), Direct::Qr);
-        assert_eq!(refused(&sparse.analyse(lower, &small(&device, 3, 2)).unwrap_err()).0, "a");
-        assert_eq!(refused(&sparse.analyse(upper, &small(&device, 2, 3)).unwrap_err()).0, "a");
+        let direct = device.direct();
+        let (lower, upper) = (Factorization::Cholesky(Uplo::Lower), Factorization::Qr);
+        assert_eq!(refused(&direct.analyse(lower, &small(&device, 3, 2)).unwrap_err()).0, "a");
+        assert_eq!(refused(&direct.analyse(upper, &small(&device, 2, 3)).unwrap_err()).0, "a");
         let (a, other) = (small(&device, 3, 3), small(&device, 4, 4));
-        let (one, two) = (sparse.analyse(lower, &a).unwrap(), sparse.analyse(upper, &a).unwrap());
-        assert_eq!(refused(&sparse.cholesky(&two, &a).unwrap_err()).0, "analysis");
-        assert_eq!(refused(&sparse.cholesky(&one, &other).unwrap_err()).0, "a");
-        let factor = sparse.cholesky(&one, &a).unwrap();
-        let rejected = factor.solve(&sparse, up(&device, vec![5.0; 4])).unwrap_err();
+        let (one, two) = (direct.analyse(lower, &a).unwrap(), direct.analyse(upper, &a).unwrap());
+        assert_eq!(refused(&direct.cholesky(&two, &a).unwrap_err()).0, "analysis");
+        assert_eq!(refused(&direct.cholesky(&one, &other).unwrap_err()).0, "a");
+        let factor = direct.cholesky(&one, &a).unwrap();
+        let rejected = factor.solve(&direct, up(&device, vec![5.0; 4])).unwrap_err();
         assert_eq!(refused(&rejected.error).0, "b");
         assert_eq!(down(&device, &rejected.back.unwrap().0), [5.0; 4]);
         let b = up(&device, vec![1.0; 3]);
         let wrong =
-            |analysis, x: usize| sparse.solve_qr(analysis, &a, &b, device.uninit::<f64>(x).unwrap()).unwrap_err().error;
+            |analysis, x: usize| direct.solve_qr(analysis, &a, &b, device.uninit::<f64>(x).unwrap()).unwrap_err().error;
         assert_eq!(refused(&wrong(&one, 3)).0, "analysis");
         assert_eq!(refused(&wrong(&two, 4)).0, "x");
         let rows = device.zeros::<f64>([3, 2]).unwrap();
-        let rejected = sparse.solve_qr(&two, &a, &rows, device.uninit([3, 2]).unwrap()).unwrap_err();
+        let rejected = direct.solve_qr(&two, &a, &rows, device.uninit([3, 2]).unwrap()).unwrap_err();
         let (name, reason) = refused(&rejected.error);
         assert!(name == "b" && reason.contains("`contiguous_columns`"), "{reason}");
-        let rejected = factor.solve(&sparse, rejected.back.unwrap().0).unwrap_err();
+        let rejected = factor.solve(&direct, rejected.back.unwrap().0).unwrap_err();
         assert!(refused(&rejected.error).1.contains("`contiguous_columns`"), "{rejected}");
         let four = device.contiguous_columns(&device.zeros::<f64>([4, 2]).unwrap()).unwrap();
-        let (name, reason) = refused(&sparse.solve_qr(&two, &a, &four, rejected.back.unwrap().0).unwrap_err().error);
+        let (name, reason) = refused(&direct.solve_qr(&two, &a, &four, rejected.back.unwrap().0).unwrap_err().error);
         assert!(name == "x" && reason.contains("`contiguous_columns`"), "{reason}");
         let x = device.contiguous_columns(&device.zeros::<f64>([3, 2]).unwrap()).unwrap();
-        let (name, reason) = refused(&sparse.solve_qr(&two, &a, &four, x).unwrap_err().error);
+        let (name, reason) = refused(&direct.solve_qr(&two, &a, &four, x).unwrap_err().error);
         assert!(name == "b" && reason.contains("4 x 2") && reason.contains("3 x 2"), "{reason}");
     }
 }
@@ -355,8 +355,8 @@ fn what_does_not_fit_is_refused_and_comes_back() {
 fn a_gpu_says_that_it_has_none() {
     for device in devices().into_iter().filter(|device| !is_host(device)) {
         let a = small(&device, 3, 3);
-        for direct in [Direct::Qr, Direct::Cholesky(Uplo::Lower)] {
-            let error = device.sparse().analyse(direct, &a).unwrap_err();
+        for how in [Factorization::Qr, Factorization::Cholesky(Uplo::Lower)] {
+            let error = device.direct().analyse(how, &a).unwrap_err();
             assert!(matches!(error, Error::Unsupported { .. }) && error.to_string().contains("cuDSS"), "{error}");
         }
     }
@@ -369,7 +369,7 @@ fn an_analysis_serves_its_own_structure_alone() {
         if !is_host(&device) {
             continue;
         }
-        let sparse = device.sparse();
+        let direct = device.direct();
         let of = |places: [(usize, usize); 5]| {
             let mut model = Model::<f64>::new(3, 3);
             model.entries.extend(places.into_iter().zip([4.0, 5.0, 6.0, 1.0, 1.0]));
@@ -380,27 +380,27 @@ fn an_analysis_serves_its_own_structure_alone() {
             (of([(0, 0), (1, 1), (2, 2), (1, 0), (2, 0)]), of([(0, 0), (1, 1), (2, 2), (1, 0), (2, 1)]));
         let values = one.with_values(up(&device, vec![4.0, 1.0, 5.0, 1.0, 6.0])).unwrap();
         let b = up(&device, [1.0, 2.0, 3.0]);
-        let analysis = sparse.analyse(Direct::Qr, &one).unwrap();
+        let analysis = direct.analyse(Factorization::Qr, &one).unwrap();
         for a in [&one, &one.clone(), &values, &same] {
-            sparse.solve_qr(&analysis, a, &b, device.uninit(3).unwrap()).unwrap().await_result().unwrap();
+            direct.solve_qr(&analysis, a, &b, device.uninit(3).unwrap()).unwrap().await_result().unwrap();
         }
         let rejected =
-            sparse.solve_qr(&analysis, &other, &b, device.uninit(3).unwrap()).unwrap().await_result().unwrap_err();
+            direct.solve_qr(&analysis, &other, &b, device.uninit(3).unwrap()).unwrap().await_result().unwrap_err();
         let (argument, why) = refused(&rejected.error);
         assert!(argument == "a" && why.contains("analyse"), "{rejected}");
         assert!(rejected.back.is_some());
-        let analysis = sparse.analyse(Direct::Cholesky(Uplo::Lower), &one).unwrap();
+        let analysis = direct.analyse(Factorization::Cholesky(Uplo::Lower), &one).unwrap();
         for a in [&one, &one.clone(), &values, &same] {
-            sparse.cholesky(&analysis, a).unwrap();
+            direct.cholesky(&analysis, a).unwrap();
         }
-        assert_eq!(refused(&sparse.cholesky(&analysis, &other).unwrap_err()).0, "a");
+        assert_eq!(refused(&direct.cholesky(&analysis, &other).unwrap_err()).0, "a");
     }
 }
 
 #[test]
 fn no_analysis_takes_a_structure_of_which_one_entry_lies_elsewhere() {
     let device = Device::host().unwrap();
-    let sparse = device.sparse();
+    let direct = device.direct();
     degenerate_seeds(200, |rng, seed| {
         let n = 2 + rng.below(12);
         let model = Model::<f64>::filled(rng, n, n, |i, j, rng| i == j || rng.below(4) == 0);
@@ -409,13 +409,13 @@ fn no_analysis_takes_a_structure_of_which_one_entry_lies_elsewhere() {
         let moved =
             Model { entries: other.into_iter().zip(model.entries.values().copied()).collect(), ..model.clone() };
         let (one, other) = (model.up_csr::<i32>(&device), moved.up_csr::<i32>(&device));
-        let analysis = sparse.analyse(Direct::Qr, &one).unwrap();
+        let analysis = direct.analyse(Factorization::Qr, &one).unwrap();
         let b = up(&device, vec![1.0; n]);
         let x = device.uninit(n).unwrap();
-        let rejected = sparse.solve_qr(&analysis, &other, &b, x).unwrap().await_result().unwrap_err();
+        let rejected = direct.solve_qr(&analysis, &other, &b, x).unwrap().await_result().unwrap_err();
         assert!(refused(&rejected.error).0 == "a" && rejected.back.is_some(), "seed {seed}: {rejected}");
-        if let Ok(analysis) = sparse.analyse(Direct::Cholesky(Uplo::Lower), &one) {
-            let refusal = sparse.cholesky(&analysis, &other).unwrap_err();
+        if let Ok(analysis) = direct.analyse(Factorization::Cholesky(Uplo::Lower), &one) {
+            let refusal = direct.cholesky(&analysis, &other).unwrap_err();
             assert_eq!(refused(&refusal).0, "a", "seed {seed}");
         }
     });

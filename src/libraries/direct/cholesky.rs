@@ -1,12 +1,8 @@
 //! Cholesky factors of positive definite matrices, and solves with them.
 
-use super::super::element::{SolveElement, SparseIndex};
 #[cfg(feature = "host")]
-use super::super::host::direct::cholesky::{self, Structure, Triangle};
-use super::super::operands::DenseAt;
-use super::super::routine::{Call, Routine};
-use super::super::{Csr, Sparse};
-use super::{Analysis, Direct};
+use super::host::cholesky::{self, Structure, Triangle};
+use super::{Analysis, Direct, Factorization};
 use crate::core::buffer::{DeviceBuffer, GpuRef, List};
 use crate::core::error::{Error, Result, Site};
 use crate::core::op::{Cost, OperandNames, Output, Spans};
@@ -16,9 +12,13 @@ use crate::device::dispatch::Submitted;
 use crate::device::tensor::{Tensor, WritableTensor};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::libraries::flags::Uplo;
+use crate::libraries::routine::{Call, Routine};
+use crate::libraries::sparse::Csr;
+use crate::libraries::sparse::element::{SolveElement, SparseIndex};
+use crate::libraries::sparse::operands::DenseAt;
 use std::marker::PhantomData;
 
-/// The factorization `P * A * P^T = L * L^H` of a sparse matrix, from [`Sparse::cholesky`].
+/// The factorization `P * A * P^T = L * L^H` of a sparse matrix, from [`Direct::cholesky`].
 #[derive(Debug)]
 pub struct SparseCholesky<T: SolveElement, I: SparseIndex = i32> {
     order: GpuRef<I>,
@@ -44,13 +44,13 @@ impl<T: SolveElement, I: SparseIndex> SparseCholesky<T, I> {
     /// # Errors
     /// [`Error::InvalidArgument`] if B has not as many rows as A, or its columns are not contiguous; a stale or foreign buffer. B
     /// comes back.
-    pub fn solve(&self, sparse: &Sparse, b: impl WritableTensor<T>) -> Submitted<Tensor<T>> {
+    pub fn solve(&self, direct: &Direct, b: impl WritableTensor<T>) -> Submitted<Tensor<T>> {
         let b = b.into();
         let at = DenseAt::from_columns("b", b.layout());
-        b.submit(("sparse_cholesky_solve", "sparse"), at, |at, b| {
+        b.submit(("sparse_cholesky_solve", "direct"), at, |at, b| {
             let op = Solve::<T, I> { n: self.n(), entries: self.values.len(), b: at, _types: PhantomData };
             let reads = (self.order.as_in(), self.offsets.as_in(), self.rows.as_in(), self.values.as_in());
-            sparse.submit(op, reads, (b,))
+            direct.submit(op, reads, (b,))
         })
     }
 }
@@ -58,7 +58,7 @@ impl<T: SolveElement, I: SparseIndex> SparseCholesky<T, I> {
 /// Computes the entries of a factor whose structure is known.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
-pub(in super::super) struct Factor<T, I> {
+pub(super) struct Factor<T, I> {
     n: usize,
     nnz: usize,
     uplo: Uplo,
@@ -66,7 +66,7 @@ pub(in super::super) struct Factor<T, I> {
 }
 
 /// Row indices and values of the factor; the wait reports a pivot that is not positive.
-pub(in super::super) struct Factored<T: SolveElement, I: SparseIndex>(DeviceBuffer<I>, DeviceBuffer<T>);
+pub(super) struct Factored<T: SolveElement, I: SparseIndex>(DeviceBuffer<I>, DeviceBuffer<T>);
 
 impl<T: SolveElement, I: SparseIndex> Output for Factored<T, I> {
     type Writes = (I, T);
@@ -77,7 +77,7 @@ impl<T: SolveElement, I: SparseIndex> Output for Factored<T, I> {
 }
 
 impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
-    type Front = crate::libraries::sparse::Sparse;
+    type Front = crate::libraries::direct::Direct;
     const NAME: &'static str = "sparse_cholesky";
     const OPERANDS: OperandNames = (&["a", "a", "a", "plan"], &["rows", "values"]);
     /// Offsets, indices and values of A; the plan.
@@ -141,7 +141,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
 /// `A * X = B` in place of B.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
-pub(in super::super) struct Solve<T, I> {
+pub(super) struct Solve<T, I> {
     n: usize,
     entries: usize,
     b: DenseAt,
@@ -149,7 +149,7 @@ pub(in super::super) struct Solve<T, I> {
 }
 
 impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
-    type Front = crate::libraries::sparse::Sparse;
+    type Front = crate::libraries::direct::Direct;
     const NAME: &'static str = "sparse_cholesky_solve";
     const OPERANDS: OperandNames = (&["plan", "factor", "factor", "factor"], &["b"]);
     /// Order, offsets, rows and values of the factor.
@@ -190,7 +190,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     }
 }
 
-impl Sparse {
+impl Direct {
     /// The Cholesky factor of a matrix whose structure was analysed. It reads the triangle that the analysis names. The
     /// call waits for the result. Host engine only.
     ///
@@ -203,9 +203,9 @@ impl Sparse {
         analysis: &Analysis<I>,
         a: &Csr<T, I>,
     ) -> Result<SparseCholesky<T, I>> {
-        let uplo = match analysis.direct {
-            Direct::Cholesky(uplo) => Some(uplo),
-            Direct::Qr => None,
+        let uplo = match analysis.factorization {
+            Factorization::Cholesky(uplo) => Some(uplo),
+            Factorization::Qr => None,
         };
         analysis.check(uplo.is_some(), a)?;
         let op = Factor::<T, I> { n: a.rows(), nnz: a.nnz(), uplo: uplo.unwrap_or(Uplo::Lower), _types: PhantomData };

@@ -6,9 +6,9 @@ mod order;
 pub(crate) mod qr;
 mod tree;
 
-use super::super::element::SparseIndex;
-use super::{at, put};
 use crate::core::room::{OrUnwind, collected, filled, push};
+use crate::libraries::sparse::element::SparseIndex;
+use crate::libraries::sparse::host::{at, put};
 use order::Graph;
 pub(crate) use tree::{Above, NONE, Reach, Tree};
 

@@ -1,11 +1,11 @@
 //! R by Givens rotations, row after row of A, applied to the right-hand sides at the same time (George and Heath,
 //! "Solution of sparse linear least squares problems using Givens rotations", Linear Algebra Appl. 34, 1980).
 
-use super::super::super::element::{SolveElement, SparseIndex};
-use super::super::{Rows, at, put};
 use super::cholesky::Structure;
 use super::{NONE, places};
 use crate::core::room::{OrUnwind, copied, filled};
+use crate::libraries::sparse::element::{SolveElement, SparseIndex};
+use crate::libraries::sparse::host::{Rows, at, put};
 
 /// R during the computation: the rows of the factor, each with its rotated part of the right-hand sides.
 struct Growing<T> {

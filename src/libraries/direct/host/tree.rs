@@ -1,8 +1,8 @@
 //! The elimination tree of a symmetric matrix in a given order, and the structure of its Cholesky factor (Liu, "The
 //! role of elimination trees in sparse factorization", SIAM J. Matrix Anal. Appl. 11, 1990).
 
-use super::super::{at, put};
 use crate::core::room::{OrUnwind, copied, extend, filled, push};
+use crate::libraries::sparse::host::{at, put};
 
 /// The parent of a root, which has none.
 pub(crate) const NONE: usize = usize::MAX;

@@ -1,24 +1,26 @@
 //! Least squares, and unsymmetric systems.
 
-use super::super::element::{SolveElement, SparseIndex};
 #[cfg(feature = "host")]
-use super::super::host::{Rows, direct::cholesky::Structure, direct::qr};
-use super::super::operands::DenseAt;
-use super::super::routine::{Call, Routine};
-use super::super::{Csr, Sparse};
-use super::{Analysis, Direct};
+use super::host::{cholesky::Structure, qr};
+use super::{Analysis, Direct, Factorization};
 use crate::core::buffer::{DeviceBuffer, List};
 use crate::core::error::{Error, Result, Site};
 use crate::core::op::{Cost, OperandNames, Spans, Verdict};
 use crate::device::dispatch::Submitted;
 use crate::device::tensor::{Part, ReadableTensor, Tensor, TensorRef, WritableTensor};
 use crate::engines::cuda_enqueue::Enqueue;
+use crate::libraries::routine::{Call, Routine};
+use crate::libraries::sparse::Csr;
+use crate::libraries::sparse::element::{SolveElement, SparseIndex};
+#[cfg(feature = "host")]
+use crate::libraries::sparse::host::Rows;
+use crate::libraries::sparse::operands::DenseAt;
 use std::marker::PhantomData;
 
 /// Factorizes and solves.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
-pub(in super::super) struct Solve<T, I> {
+pub(super) struct Solve<T, I> {
     rows: usize,
     cols: usize,
     nnz: usize,
@@ -28,7 +30,7 @@ pub(in super::super) struct Solve<T, I> {
 }
 
 impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
-    type Front = crate::libraries::sparse::Sparse;
+    type Front = crate::libraries::direct::Direct;
     const NAME: &'static str = "sparse_qr";
     const OPERANDS: OperandNames = (&["a", "a", "a", "plan", "b"], &["x"]);
     /// Offsets, indices and values of A; the plan; B.
@@ -89,7 +91,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     }
 }
 
-impl Sparse {
+impl Direct {
     /// Solves the least-squares problem `min ||A * X - B||` for a matrix A of full rank whose structure was analysed;
     /// if A is square, X solves `A * X = B`. It computes R of `A = Q * R` and applies the rotations to the right-hand
     /// sides at the same time, so Q is not stored. B and X are tensors of two axes whose columns are contiguous, or both of one
@@ -103,13 +105,13 @@ impl Sparse {
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::sparse::Direct;
+    /// use windlass::direct::Factorization;
     /// let device = windlass::Device::host()?;
-    /// let sparse = device.sparse();
-    /// let a = sparse.upload_csr(3, 2, &[0, 1, 2, 4], &[0, 1, 0, 1], &[1.0f64, 1.0, 1.0, 1.0])?; // [1 0; 0 1; 1 1]
-    /// let analysis = sparse.analyse(Direct::Qr, &a)?;
+    /// let direct = device.direct();
+    /// let a = device.sparse().upload_csr(3, 2, &[0, 1, 2, 4], &[0, 1, 0, 1], &[1.0f64, 1.0, 1.0, 1.0])?; // [1 0; 0 1; 1 1]
+    /// let analysis = direct.analyse(Factorization::Qr, &a)?;
     /// let b = device.tensor([3], [1.0f64, 2.0, 0.0])?;
-    /// let x = sparse.solve_qr(&analysis, &a, &b, device.uninit([2])?)?.await_result()?;
+    /// let x = direct.solve_qr(&analysis, &a, &b, device.uninit([2])?)?.await_result()?;
     /// let x = device.to_vec(&x)?;
     /// assert!(x[0].abs() < 1e-15 && (x[1] - 1.0).abs() < 1e-15);
     /// # Ok(()) }
@@ -131,11 +133,11 @@ impl Sparse {
         b: &TensorRef<'_, T>,
         x: Part<T>,
     ) -> Submitted<Tensor<T>, Verdict> {
-        let operands = analysis.check(analysis.direct == Direct::Qr, a).and_then(|()| {
+        let operands = analysis.check(analysis.factorization == Factorization::Qr, a).and_then(|()| {
             let (b, of_b) = b.operand()?;
             Ok((b, DenseAt::from_columns("b", &of_b)?, DenseAt::from_columns("x", x.layout())?))
         });
-        x.submit(("sparse_qr", "sparse"), operands, |(b, of_b, of_x), x| {
+        x.submit(("sparse_qr", "direct"), operands, |(b, of_b, of_x), x| {
             let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
             let op = Solve::<T, I> { rows, cols, nnz, b: of_b, x: of_x, _types: PhantomData };
             let of_a = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());

@@ -5,8 +5,8 @@
 //! A graph consists of edges and cliques: when a variable is eliminated, its neighbours become a clique. For the
 //! columns of `A^H * A` each row of A is a clique from the beginning, so the product is never formed.
 
-use super::super::{at, put};
 use crate::core::room::{OrUnwind, collected, extend, filled, grown_with, out_of_memory, push, with_capacity};
+use crate::libraries::sparse::host::{at, put};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

@@ -1,6 +1,7 @@
-//! Direct solvers: factorizations with fill, in an elimination order that keeps the fill small. Host engine only.
+//! Direct solvers of sparse systems: factorizations with fill, in an elimination order that keeps the fill small. Host engine
+//! only.
 //!
-//! There are three steps: [`Sparse::analyse`], [`Sparse::cholesky`], [`SparseCholesky::solve`]. [`Sparse::solve_qr`]
+//! There are three steps: [`Direct::analyse`], [`Direct::cholesky`], [`SparseCholesky::solve`]. [`Direct::solve_qr`]
 //! does the last two in one call. The first step reads only the structure, so its result serves all matrices with that
 //! structure.
 //!
@@ -9,20 +10,63 @@
 //! | `analyse` | the elimination order and the structure of the factor |
 //! | `cholesky` | Cholesky factors of positive definite matrices, and solves |
 //! | `qr` | least squares and unsymmetric systems |
+//! | `host` | the arithmetic of the host engine |
 
 mod analyse;
 mod cholesky;
+#[cfg(feature = "host")]
+mod host;
 mod qr;
 
-pub use analyse::{Analysis, Direct};
+pub use analyse::{Analysis, Factorization};
 pub use cholesky::SparseCholesky;
 
-use super::element::SparseIndex;
-#[cfg(feature = "host")]
-use super::host::direct::NONE;
+use crate::core::buffer::Elems;
 use crate::core::error::Error;
+use crate::core::op::{Bufs, Raw};
 #[cfg(feature = "host")]
 use crate::core::room::{OrUnwind, collected};
+use crate::device::Device;
+use crate::device::dispatch::Submitted;
+use crate::libraries::routine::{Call, Front, Routine};
+use crate::libraries::sparse::SparseIndex;
+#[cfg(feature = "host")]
+use host::NONE;
+
+/// The direct solvers of sparse systems of one device: `device.direct()`. It holds no native state.
+#[derive(Clone, Debug)]
+pub struct Direct {
+    device: Device,
+}
+
+impl Direct {
+    /// The device of this front.
+    pub const fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Submits an operation.
+    fn submit<R: Routine<Front = Self>>(
+        &self,
+        routine: R,
+        reads: <R::Reads as Elems>::Ins<'_>,
+        writes: Bufs<R::Output>,
+    ) -> Submitted<R::Output, <R::Raw as Raw>::Left> {
+        self.device.dispatch(Call(routine), reads, writes)
+    }
+}
+
+impl Front for Direct {
+    const LIBRARY: &'static str = "direct";
+}
+
+/// Fronts of libraries: direct solvers of sparse systems.
+impl Device {
+    /// Direct solvers of sparse systems.
+    pub fn direct(&self) -> Direct {
+        Direct { device: self.clone() }
+    }
+}
 
 /// The reason why no GPU supports this.
 #[cfg(feature = "cuda")]
@@ -93,14 +137,19 @@ fn check_plan(n: usize, lens: [usize; 3]) -> crate::core::error::Result<()> {
     }
 }
 
+/// Registers the operations that a worker of another executable can run.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(super) fn register<T: super::SolveElement, I: SparseIndex>(registry: &mut crate::engines::worker::Registry) {
-    registry.call::<cholesky::Factor<T, I>>();
-    registry.call::<cholesky::Solve<T, I>>();
-    registry.call::<qr::Solve<T, I>>();
-}
-
-#[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(super) fn register_indices<I: SparseIndex>(registry: &mut crate::engines::worker::Registry) {
-    registry.call::<analyse::Analyse<I>>();
+pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
+    use num_complex::Complex;
+    fn both<T: crate::libraries::sparse::SolveElement, I: SparseIndex>(
+        registry: &mut crate::engines::worker::Registry,
+    ) {
+        registry.call::<cholesky::Factor<T, I>>();
+        registry.call::<cholesky::Solve<T, I>>();
+        registry.call::<qr::Solve<T, I>>();
+    }
+    macro_rules! each { ($($t:ty),*) => { $(both::<$t, i32>(registry); both::<$t, i64>(registry);)* } }
+    each!(f32, f64, Complex<f32>, Complex<f64>);
+    registry.call::<analyse::Analyse<i32>>();
+    registry.call::<analyse::Analyse<i64>>();
 }

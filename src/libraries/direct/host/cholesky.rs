@@ -1,9 +1,9 @@
 //! Cholesky factorization row by row, and solves (Davis, "Direct Methods for Sparse Linear Systems", 2006, chapter 4).
 
-use super::super::super::element::SolveElement;
-use super::super::{at, put};
 use super::{Above, Reach, places};
 use crate::core::room::{OrUnwind, collected, copied, filled};
+use crate::libraries::sparse::element::SolveElement;
+use crate::libraries::sparse::host::{at, put};
 
 /// The structure of a factor: the elimination order, the tree, and the offsets of the columns.
 pub(crate) struct Structure<'a> {
