@@ -31,6 +31,15 @@ pub enum Uplo {
     Lower,
 }
 
+/// Whether a complex matrix is its transpose or its adjoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Symmetry {
+    /// `A = A^T`.
+    Symmetric,
+    /// `A = A^H`; the same for real types.
+    Hermitian,
+}
+
 /// The kind of diagonal of a triangular matrix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Diag {

@@ -1,42 +1,75 @@
 //! The elimination order, and the structure of the factor.
 
-use crate::libraries::sparse::element::{SolveElement, SparseIndex};
-
 use super::Direct;
 #[cfg(feature = "host")]
 use super::host;
 use crate::core::buffer::{DeviceBuffer, GpuRef, In};
-use crate::core::error::{Error, Result};
+use crate::core::error::{Error, Result, Site};
 use crate::core::op::{Cost, OperandNames, Output, Spans};
 use crate::engines::cuda_enqueue::Enqueue;
-use crate::libraries::flags::Uplo;
+use crate::libraries::flags::{Symmetry, Uplo};
 use crate::libraries::routine::{Call, Routine};
-use crate::libraries::sparse::Csr;
+use crate::libraries::sparse::{Csr, SolveElement, SparseIndex};
 use std::marker::PhantomData;
 
 /// How a matrix is decomposed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Factorization {
-    /// Cholesky, for symmetric or Hermitian positive definite matrices. Only this triangle is read.
+    /// `L * L^H`, for symmetric or Hermitian positive definite matrices. Only this triangle is read.
     Cholesky(Uplo),
-    /// QR, for matrices with at least as many rows as columns. Solves least-squares problems.
+    /// `L * D * L^H` or `L * D * L^T`, for Hermitian or symmetric matrices that need not be definite, as those of constrained
+    /// optimisation (KKT). Only this triangle is read.
+    Ldl(Uplo, Symmetry),
+    /// `L * U`, for all square matrices.
+    Lu,
+    /// `Q * R`, for matrices with at least as many rows as columns. Solves least-squares problems: [`Direct::solve_qr`].
     Qr,
 }
 
-/// The analysis of a structure by [`Direct::analyse`]. It is valid for every matrix with that structure: a clone, one
+impl Factorization {
+    /// Whether large entries are brought to the diagonal, for which the analysis reads values.
+    pub(super) fn is_matched(self) -> bool {
+        matches!(self, Factorization::Ldl(..) | Factorization::Lu)
+    }
+
+    /// Whether the matrix is its own adjoint.
+    pub(super) fn is_hermitian(self) -> bool {
+        matches!(self, Factorization::Cholesky(_) | Factorization::Ldl(_, Symmetry::Hermitian))
+    }
+
+    /// Whether an entry of this row and column is read.
+    #[cfg(feature = "host")]
+    pub(super) fn reads(self, row: usize, column: usize) -> bool {
+        match self {
+            Factorization::Cholesky(Uplo::Lower) | Factorization::Ldl(Uplo::Lower, _) => column <= row,
+            Factorization::Cholesky(Uplo::Upper) | Factorization::Ldl(Uplo::Upper, _) => column >= row,
+            Factorization::Lu | Factorization::Qr => true,
+        }
+    }
+
+    /// The number of elements of a plan for `n` columns.
+    pub(super) fn plan_len(self, n: usize) -> Option<usize> {
+        n.checked_mul(if self.is_matched() { 6 } else { 3 })?.checked_add(1)
+    }
+}
+
+/// The analysis of a matrix by [`Direct::analyse`]. It is valid for every matrix with the same structure: a clone, one
 /// with other values ([`Csr::with_values`](crate::sparse::Compressed::with_values)), or one with equal offsets and
-/// indices, which are then compared. It keeps the arrays of the structure alive.
-#[derive(Debug)]
+/// indices, which are then compared. It keeps the arrays of the structure alive; a clone shares them.
+///
+/// It is data of the device, as a buffer is: after a rebuild it is stale.
+#[derive(Clone, Debug)]
 pub struct Analysis<I: SparseIndex = i32> {
     pub(super) factorization: Factorization,
     pub(super) rows: usize,
     pub(super) cols: usize,
-    pub(super) nnz: usize,
-    pub(super) order: GpuRef<I>,
-    pub(super) parents: GpuRef<I>,
-    pub(super) offsets: GpuRef<I>,
-    entries: usize,
+    nnz: usize,
+    order: GpuRef<I>,
+    /// Order, parents, offsets; with a matching also mates and scales: `host::plan`.
+    pub(super) plan: GpuRef<I>,
+    /// The number of entries of L, or of R.
+    pub(super) lower: usize,
     /// The structure that was analysed: its identifier, offsets and indices.
     name: u64,
     of_a: [GpuRef<I>; 2],
@@ -48,9 +81,10 @@ impl<I: SparseIndex> Analysis<I> {
         self.factorization
     }
 
-    /// Number of entries of the factor L or R, fill included.
+    /// The number of entries of the factors, fill included: those of L with its diagonal for Cholesky and LDL (D stands in the
+    /// place of that diagonal), those of L and U with one diagonal for LU, those of R for QR.
     pub fn entries(&self) -> usize {
-        self.entries
+        if self.factorization == Factorization::Lu { 2 * self.lower - self.cols } else { self.lower }
     }
 
     /// The elimination order: the column that is eliminated first, then the second, and so on, counted from 0.
@@ -58,10 +92,10 @@ impl<I: SparseIndex> Analysis<I> {
         &self.order
     }
 
-    /// The plan for this matrix: order, parents and offsets of the factor. If the matrix is not known to have the
-    /// structure that was analysed, the offsets and indices of that structure follow, and the operation compares them.
+    /// The plan for this matrix. If the matrix is not known to have the structure that was analysed, the offsets and indices of
+    /// that structure follow, and the operation compares them.
     pub(super) fn plan<T: SolveElement>(&self, a: &Csr<T, I>) -> Vec<In<'_, I>> {
-        let mut plan = vec![self.order.as_in(), self.parents.as_in(), self.offsets.as_in()];
+        let mut plan = vec![self.plan.as_in()];
         if a.structure_name() != self.name {
             plan.extend(self.of_a.iter().map(GpuRef::as_in));
         }
@@ -69,14 +103,8 @@ impl<I: SparseIndex> Analysis<I> {
     }
 
     /// Checks that the matrix has the sizes and the number of entries of the one that was analysed.
-    pub(super) fn check<T: SolveElement>(&self, fits: bool, a: &Csr<T, I>) -> Result<()> {
+    pub(super) fn check<T: SolveElement>(&self, a: &Csr<T, I>) -> Result<()> {
         let (have, want) = ((a.rows(), a.cols(), a.nnz()), (self.rows, self.cols, self.nnz));
-        if !fits {
-            return Err(Error::invalid(
-                "analysis",
-                format!("made for {:?}, not for this decomposition", self.factorization),
-            ));
-        }
         if have != want {
             let text = |(rows, cols, nnz)| format!("{rows} x {cols} with {nnz} entries");
             return Err(Error::invalid("a", format!("{}, but the analysed matrix is {}", text(have), text(want))));
@@ -88,44 +116,44 @@ impl<I: SparseIndex> Analysis<I> {
 /// Finds the elimination order, the elimination tree and the offsets of the factor.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
-pub(super) struct Analyse<I> {
+pub(super) struct Analyse<T, I> {
     factorization: Factorization,
     rows: usize,
     cols: usize,
     nnz: usize,
-    _index: PhantomData<fn() -> I>,
+    _types: PhantomData<fn() -> (T, I)>,
 }
 
-/// Order, parents, offsets, and the number of entries.
-pub(super) struct Found<I: SparseIndex>([DeviceBuffer<I>; 3], u64);
+/// The plan, and the number of entries.
+pub(super) struct Found<I: SparseIndex>(DeviceBuffer<I>, u64);
 
 impl<I: SparseIndex> Output for Found<I> {
-    type Writes = (I, I, I);
+    type Writes = (I,);
     type Host = u64;
-    fn join(
-        (order, parents, offsets): (DeviceBuffer<I>, DeviceBuffer<I>, DeviceBuffer<I>),
-        total: u64,
-    ) -> Result<Self> {
-        Ok(Found([order, parents, offsets], total))
+    fn join((plan,): (DeviceBuffer<I>,), total: u64) -> Result<Self> {
+        Ok(Found(plan, total))
     }
 }
 
-impl<I: SparseIndex> Routine for Analyse<I> {
+/// Marks a row that no permutation brings to the diagonal, in the place of the number of entries.
+const SINGULAR: u64 = 1 << 63;
+
+impl<T: SolveElement, I: SparseIndex> Routine for Analyse<T, I> {
     type Front = crate::libraries::direct::Direct;
     const NAME: &'static str = "direct_analysis";
-    const OPERANDS: OperandNames = (&["a", "a"], &["order", "parents", "starts"]);
-    type Reads = (I, I);
+    const OPERANDS: OperandNames = (&["a", "a", "a"], &["plan"]);
+    type Reads = (I, I, T);
     type Output = Found<I>;
     type Raw = u64;
 
-    fn check(&self, (offsets, indices): &Spans<(I, I)>, (order, parents, starts): &Spans<(I, I, I)>) -> Result<()> {
-        if Some(offsets.len()) != self.rows.checked_add(1) || indices.len() != self.nnz {
+    fn check(&self, (offsets, indices, values): &Spans<(I, I, T)>, (plan,): &Spans<(I,)>) -> Result<()> {
+        if Some(offsets.len()) != self.rows.checked_add(1) || [indices.len(), values.len()] != [self.nnz; 2] {
             return Err(Error::invalid("a", format!("{} offsets for {} rows", offsets.len(), self.rows)));
         }
-        super::check_plan(self.cols, [order.len(), parents.len(), starts.len()])
+        super::check_plan(self.factorization, self.cols, plan.len())
     }
 
-    fn overwrites_each(&self, _: &Spans<(I, I, I)>, _: usize) -> bool {
+    fn overwrites_each(&self, _: &Spans<(I,)>, _: usize) -> bool {
         true
     }
 
@@ -134,21 +162,18 @@ impl<I: SparseIndex> Routine for Analyse<I> {
     }
 
     #[cfg(feature = "host")]
-    fn host(
-        &self,
-        (offsets, indices): (&[I], &[I]),
-        (order, parents, starts): (&mut [I], &mut [I], &mut [I]),
-    ) -> Result<u64> {
-        let plan = match self.factorization {
-            Factorization::Cholesky(uplo) => host::symmetric(offsets, indices, self.cols, uplo == Uplo::Upper),
-            Factorization::Qr => host::normal(offsets, indices, self.rows, self.cols),
-        };
-        let total = plan.tree.offsets.last().copied().unwrap_or(0);
-        order.iter_mut().zip(&plan.order).for_each(|(to, i)| *to = I::from_place(*i));
-        // The parent of a root is the number of columns, which is no column.
-        parents.iter_mut().zip(&plan.tree.parents).for_each(|(to, i)| *to = I::from_place((*i).min(self.cols)));
-        starts.iter_mut().zip(&plan.tree.offsets).for_each(|(to, i)| *to = I::from_place(*i));
-        Ok(total as u64)
+    fn host(&self, (offsets, indices, values): (&[I], &[I], &[T]), (plan,): (&mut [I],)) -> Result<u64> {
+        let a = host::Matrix::new(offsets, indices, values);
+        match host::analysed(self.factorization, &a, (self.rows, self.cols)) {
+            Ok(found) => {
+                found.write(plan);
+                Ok(found.tree.offsets.last().copied().unwrap_or(0) as u64)
+            }
+            Err(row) => {
+                plan.fill(I::from_place(0));
+                Ok(SINGULAR | (row as u64 + 1))
+            }
+        }
     }
 
     #[cfg(feature = "cuda")]
@@ -157,6 +182,9 @@ impl<I: SparseIndex> Routine for Analyse<I> {
     }
 
     fn finish(&self, total: u64) -> Result<u64> {
+        if total & SINGULAR != 0 {
+            return Err(Error::Singular { position: total ^ SINGULAR, site: Site::none() });
+        }
         if total > I::LARGEST as u64 {
             let kind = <I as crate::core::element::Element>::DTYPE;
             let text = format!("the factor has {total} entries, too many for {kind} indices: use i64");
@@ -167,24 +195,29 @@ impl<I: SparseIndex> Routine for Analyse<I> {
 }
 
 impl Direct {
-    /// Finds an elimination order that keeps the factor sparse, and the structure of that factor. It reads only the
-    /// structure of A, so one analysis serves all matrices with this structure. The call waits for the number of
-    /// entries. Host engine only.
+    /// Finds an elimination order that keeps the factor sparse, and the structure of that factor. One analysis serves all matrices
+    /// with the structure of A.
+    ///
+    /// For Cholesky and QR it reads only the structure. For LU and LDL it also reads the values: it finds the rows (for LDL:
+    /// the pairs of rows) that bring large entries to the diagonal, and the scales that make these entries 1. Later
+    /// factorizations take both over, so analyse again if the values have changed so much that
+    /// [`SparseFactor::perturbed`](super::SparseFactor::perturbed) counts small pivots. The call waits for the result. Host
+    /// engine only.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if A is not square (for QR: if it has more columns than rows), or if the factor has
-    /// more entries than the index type can count; [`Error::Unsupported`] on a GPU; a stale or foreign matrix;
-    /// [`Error::OutOfMemory`].
+    /// more entries than the index type can count; [`Error::Singular`] with a row of A, counted from 1, if A is singular whatever
+    /// its values are (LU and LDL); [`Error::Unsupported`] on a GPU; a stale or foreign matrix; [`Error::OutOfMemory`].
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
-    /// use windlass::{Uplo, direct::Factorization};
+    /// use windlass::{Transpose, Uplo, direct::Factorization};
     /// let device = windlass::Device::host()?;
     /// let direct = device.direct();
     /// let a = device.sparse().upload_csr(2, 2, &[0, 1, 3], &[0, 0, 1], &[4.0f64, 2.0, 5.0])?; // the lower triangle of [4 2; 2 5]
     /// let analysis = direct.analyse(Factorization::Cholesky(Uplo::Lower), &a)?;
-    /// let factor = direct.cholesky(&analysis, &a)?;
-    /// let x = factor.solve(&direct, device.tensor([2], [8.0f64, 12.0])?)?.await_result()?;
+    /// let factor = direct.factor(&analysis, &a)?;
+    /// let x = factor.solve(&direct, Transpose::No, device.tensor([2], [8.0f64, 12.0])?)?.await_result()?;
     /// assert_eq!(device.to_vec(&x)?, [1.0, 2.0]);
     /// # Ok(()) }
     /// ```
@@ -194,23 +227,22 @@ impl Direct {
         a: &Csr<T, I>,
     ) -> Result<Analysis<I>> {
         let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
-        if matches!(factorization, Factorization::Cholesky(_)) && rows != cols {
+        if factorization != Factorization::Qr && rows != cols {
             return Err(Error::invalid("a", format!("{rows} x {cols} is not square")));
         }
         if rows < cols {
             return Err(Error::invalid("a", format!("{rows} x {cols}: QR needs at least as many rows as columns")));
         }
-        let room = |len: usize| self.device.unwritten(len);
-        let after = cols.checked_add(1).ok_or_else(|| Error::invalid("a", "the number of columns overflows"))?;
-        let made = (room(cols)?, room(cols)?, room(after)?);
-        let analyse = Analyse::<I> { factorization, rows, cols, nnz, _index: PhantomData };
-        let reads = (a.offsets().as_in(), a.indices().as_in());
-        let Found([order, parents, offsets], total) = self.submit(analyse, reads, made)?.await_result()?;
+        let len = factorization.plan_len(cols);
+        let len = len.ok_or_else(|| Error::invalid("a", "the number of columns overflows"))?;
+        let analyse = Analyse::<T, I> { factorization, rows, cols, nnz, _types: PhantomData };
+        let reads = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
+        let Found(plan, total) = self.submit(analyse, reads, (self.device.unwritten(len)?,))?.await_result()?;
         // It fits the index type, and that fits the address space or the allocation of the factor fails.
-        let entries = usize::try_from(total).unwrap_or(usize::MAX);
-        let (order, parents, offsets) = (order.share(), parents.share(), offsets.share());
-        let name = a.structure_name();
+        let lower = usize::try_from(total).unwrap_or(usize::MAX / 2);
+        let plan = plan.share();
+        let (order, name) = (plan.slice(0..cols)?, a.structure_name());
         let of_a = [a.offsets().clone(), a.indices().clone()];
-        Ok(Analysis { factorization, rows, cols, nnz, order, parents, offsets, entries, name, of_a })
+        Ok(Analysis { factorization, rows, cols, nnz, order, plan, lower, name, of_a })
     }
 }

@@ -1,37 +1,65 @@
 //! Direct solvers of sparse systems: factorizations with fill, in an elimination order that keeps the fill small. Host engine
 //! only.
 //!
-//! There are three steps: [`Direct::analyse`], [`Direct::cholesky`], [`SparseCholesky::solve`]. [`Direct::solve_qr`]
-//! does the last two in one call. The first step reads only the structure, so its result serves all matrices with that
-//! structure.
+//! ```
+//! # fn main() -> Result<(), windlass::Error> {
+//! use windlass::{Device, Transpose, direct::Factorization};
+//! let device = Device::host()?;
+//! let direct = device.direct();
+//! let a = device.sparse().upload_csr(2, 2, &[0, 2, 4], &[0, 1, 0, 1], &[1.0f64, 2.0, 4.0, 2.0])?; // [1 2; 4 2]
+//! let analysis = direct.analyse(Factorization::Lu, &a)?;
+//! let factor = direct.factor(&analysis, &a)?;
+//! let x = factor.solve(&direct, Transpose::No, device.tensor([2], [5.0f64, 8.0])?)?.await_result()?;
+//! assert_eq!(device.to_vec(&x)?, [1.0, 2.0]);
+//! # Ok(()) }
+//! ```
 //!
-//! | file | what it does |
-//! |---|---|
-//! | `analyse` | the elimination order and the structure of the factor |
-//! | `cholesky` | Cholesky factors of positive definite matrices, and solves |
-//! | `qr` | least squares and unsymmetric systems |
-//! | `host` | the arithmetic of the host engine |
+//! There are three steps. [`Direct::analyse`] finds the order and the structure of the factor, for all matrices with one structure.
+//! [`Direct::factor`] computes a factor by Cholesky, LDL or LU; [`Direct::refactor`] takes other values. [`SparseFactor::solve`]
+//! and [`SparseFactor::solve_checked`] solve with it, for one or many right sides, with the transposed and the adjoint matrix too.
+//! [`Direct::solve_qr`] does the last two steps in one call, also for least squares.
+//!
+//! | | matrices | reads | verdict |
+//! |---|---|---|---|
+//! | [`Cholesky`](Factorization::Cholesky) | Hermitian, positive definite | one triangle | [`Error::NotPositiveDefinite`] |
+//! | [`Ldl`](Factorization::Ldl) | Hermitian or symmetric | one triangle | [`Error::Singular`], [`SparseFactor::perturbed`], [`SparseFactor::inertia`] |
+//! | [`Lu`](Factorization::Lu) | square | all | [`Error::Singular`], [`SparseFactor::perturbed`] |
+//! | [`Qr`](Factorization::Qr) | at least as many rows as columns | all | [`Error::Singular`] |
+//!
+//! # Which solution is right
+//! A factorization reports values that are infinite or NaN, and pivots that are zero. LU and LDL replace pivots that are too small,
+//! so that the structure stays the one that was analysed. [`SparseFactor::solve`] refuses such a factor, as its solutions would be
+//! wrong; [`SparseFactor::solve_checked`] takes any factor, refines, and its wait reports a solution that is not right.
+
+// The files of this folder.
+// | file | contents |
+// |---|---|
+// | `analyse` | the elimination order and the structure of the factor |
+// | `factor` | Cholesky, LDL and LU, and their verdicts |
+// | `solve` | solutions, and solutions that are refined and checked |
+// | `qr` | least squares and unsymmetric systems |
+// | `host` | the arithmetic of the host engine |
 
 mod analyse;
-mod cholesky;
+mod factor;
 #[cfg(feature = "host")]
 mod host;
 mod qr;
+mod solve;
 
+pub use crate::libraries::flags::Symmetry;
 pub use analyse::{Analysis, Factorization};
-pub use cholesky::SparseCholesky;
+pub use factor::{Inertia, SparseFactor, SparseParts};
 
-use crate::core::buffer::Elems;
-use crate::core::error::Error;
+use crate::core::buffer::{Elems, Span};
+use crate::core::element::Element;
+use crate::core::error::{Error, Result};
 use crate::core::op::{Bufs, Raw};
-#[cfg(feature = "host")]
-use crate::core::room::{OrUnwind, collected};
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
+use crate::libraries::flags::Uplo;
 use crate::libraries::routine::{Call, Front, Routine};
 use crate::libraries::sparse::SparseIndex;
-#[cfg(feature = "host")]
-use host::NONE;
 
 /// The direct solvers of sparse systems of one device: `device.direct()`. It holds no native state.
 #[derive(Clone, Debug)]
@@ -78,78 +106,84 @@ fn unsupported() -> Error {
     )
 }
 
-/// Indices as positions.
-#[cfg(feature = "host")]
-fn places<I: SparseIndex>(x: &[I]) -> Vec<usize> {
-    collected(x.iter().map(|x| x.place())).or_unwind()
-}
-
-/// Parents as positions; a value that is not a column means a root.
-#[cfg(feature = "host")]
-fn parents<I: SparseIndex>(x: &[I]) -> Vec<usize> {
-    collected(x.iter().map(|i| if i.place() < x.len() { i.place() } else { NONE })).or_unwind()
-}
-
-/// The verdict of a matrix whose structure is not the one that was analysed.
-const OTHER: u64 = u64::MAX;
-
 fn other_structure() -> Error {
     Error::invalid("a", "its structure is not the one that was analysed: call `analyse` for this matrix")
 }
 
-/// Order, parents and offsets of a plan; and the structure that was analysed, if it has to be compared.
-#[cfg(feature = "host")]
-type Plan<'a, I> = ([&'a [I]; 3], Option<[&'a [I]; 2]>);
+/// A row of A, from 1, has a value that is infinite or NaN.
+fn not_finite(row: u64) -> Error {
+    Error::invalid("a", format!("a value of row {row} (counted from 1) is infinite or NaN"))
+}
 
+/// The plan among the arrays that an operation reads. `None` if the structure that was analysed follows it and is not this one.
 #[cfg(feature = "host")]
-fn parts<'a, I>(plan: &[&'a [I]]) -> Plan<'a, I> {
-    match *plan {
-        [order, parents, starts, offsets, indices] => ([order, parents, starts], Some([offsets, indices])),
-        [order, parents, starts, ..] => ([order, parents, starts], None),
-        _ => ([&[]; 3], None),
+fn plan_for<'a, I: PartialEq>(arrays: &[&'a [I]], offsets: &[I], indices: &[I]) -> Option<&'a [I]> {
+    match *arrays {
+        [plan] => Some(plan),
+        [plan, of_offsets, of_indices] => (offsets == of_offsets && indices == of_indices).then_some(plan),
+        _ => None,
     }
 }
 
-/// Checks the lengths of a plan, and of the structure of `nnz` entries if it follows.
-fn check_parts<I: crate::core::element::Element>(
-    n: usize,
-    nnz: usize,
-    rows: usize,
-    plan: &[crate::core::buffer::Span<I>],
-) -> crate::core::error::Result<()> {
-    let fits = match plan {
-        [_, _, _] => true,
-        [_, _, _, offsets, indices] => Some(offsets.len()) == rows.checked_add(1) && indices.len() == nnz,
-        _ => false,
-    };
-    match plan {
-        [order, parents, starts, ..] if fits => check_plan(n, [order.len(), parents.len(), starts.len()]),
-        _ => Err(Error::invalid("analysis", format!("{} arrays for {rows} rows with {nnz} entries", plan.len()))),
-    }
+/// The number of values of a factor whose L has so many entries.
+fn values_of(factorization: Factorization, lower: usize) -> usize {
+    if factorization == Factorization::Lu { lower.saturating_mul(2) } else { lower }
 }
 
-/// Checks the lengths of the arrays of an analysis.
-fn check_plan(n: usize, lens: [usize; 3]) -> crate::core::error::Result<()> {
-    if lens == [n, n, n.saturating_add(1)] {
+/// Checks the length of a plan for `n` columns.
+fn check_plan(factorization: Factorization, n: usize, len: usize) -> Result<()> {
+    if factorization.plan_len(n) == Some(len) {
         Ok(())
     } else {
-        Err(Error::invalid("analysis", format!("{lens:?} elements for {n} columns")))
+        Err(Error::invalid("analysis", format!("{len} elements for {n} columns")))
     }
+}
+
+/// Checks the length of the plan, and of the structure of a `rows x cols` matrix of `nnz` entries if it follows.
+fn check_plans<I: Element>(
+    factorization: Factorization,
+    (rows, cols, nnz): (usize, usize, usize),
+    arrays: &[Span<I>],
+) -> Result<()> {
+    let fits = match arrays {
+        [_] => true,
+        [_, offsets, indices] => Some(offsets.len()) == rows.checked_add(1) && indices.len() == nnz,
+        _ => false,
+    };
+    match arrays {
+        [plan, ..] if fits => check_plan(factorization, cols, plan.len()),
+        _ => Err(Error::invalid("analysis", format!("{} arrays for {rows} rows with {nnz} entries", arrays.len()))),
+    }
+}
+
+/// Checks the lengths of offsets, indices and values.
+fn check_matrix((rows, nnz): (usize, usize), [offsets, indices, values]: [usize; 3]) -> Result<()> {
+    if Some(offsets) == rows.checked_add(1) && indices == nnz && values == nnz {
+        return Ok(());
+    }
+    Err(Error::invalid("a", format!("{values} entries and {offsets} offsets, not {nnz} of {rows} rows")))
+}
+
+/// Checks the lengths of the rows and values of a factor.
+fn check_factor(factorization: Factorization, lower: usize, [rows, values]: [usize; 2]) -> Result<()> {
+    if rows == lower && values == values_of(factorization, lower) {
+        return Ok(());
+    }
+    Err(Error::invalid("factor", format!("{values} values and {rows} row indices for {lower} entries")))
 }
 
 /// Registers the operations that a worker of another executable can run.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
+    use crate::libraries::sparse::SolveElement;
     use num_complex::Complex;
-    fn both<T: crate::libraries::sparse::SolveElement, I: SparseIndex>(
-        registry: &mut crate::engines::worker::Registry,
-    ) {
-        registry.call::<cholesky::Factor<T, I>>();
-        registry.call::<cholesky::Solve<T, I>>();
+    fn both<T: SolveElement, I: SparseIndex>(registry: &mut crate::engines::worker::Registry) {
+        registry.call::<analyse::Analyse<T, I>>();
+        registry.call::<factor::Factor<T, I>>();
+        registry.call::<solve::Solve<T, I>>();
+        registry.call::<solve::SolveChecked<T, I>>();
         registry.call::<qr::Solve<T, I>>();
     }
     macro_rules! each { ($($t:ty),*) => { $(both::<$t, i32>(registry); both::<$t, i64>(registry);)* } }
     each!(f32, f64, Complex<f32>, Complex<f64>);
-    registry.call::<analyse::Analyse<i32>>();
-    registry.call::<analyse::Analyse<i64>>();
 }

@@ -1,7 +1,7 @@
 //! Least squares, and unsymmetric systems.
 
 #[cfg(feature = "host")]
-use super::host::{cholesky::Structure, qr};
+use super::host::{self, Plan, qr};
 use super::{Analysis, Direct, Factorization};
 use crate::core::buffer::{DeviceBuffer, List};
 use crate::core::error::{Error, Result, Site};
@@ -11,11 +11,16 @@ use crate::device::tensor::{Part, ReadableTensor, Tensor, TensorRef, WritableTen
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::libraries::routine::{Call, Routine};
 use crate::libraries::sparse::Csr;
-use crate::libraries::sparse::element::{SolveElement, SparseIndex};
 #[cfg(feature = "host")]
 use crate::libraries::sparse::host::Rows;
 use crate::libraries::sparse::operands::DenseAt;
+use crate::libraries::sparse::{SolveElement, SparseIndex};
 use std::marker::PhantomData;
+
+/// The verdict of a matrix whose structure is not the one that was analysed.
+const OTHER: u64 = u64::MAX;
+/// Marks a row, from 1, with a value that is infinite or NaN.
+const NOT_FINITE: u64 = 1 << 63;
 
 /// Factorizes and solves.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -36,7 +41,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     /// Offsets, indices and values of A; the plan; B.
     type Reads = (I, I, T, List<I>, T);
     type Output = DeviceBuffer<T>;
-    /// The column of the first zero pivot plus 1, or 0; all bits set for another structure.
+    /// The column of the first zero pivot plus 1, or 0; all bits set for another structure; a row with the mark.
     type Raw = u64;
 
     fn check(&self, reads: &Spans<Self::Reads>, (x,): &Spans<(T,)>) -> Result<()> {
@@ -44,7 +49,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
         if Some(offsets.len()) != self.rows.checked_add(1) || indices.len() != self.nnz || values.len() != self.nnz {
             return Err(Error::invalid("a", format!("{} entries, but {} are needed", values.len(), self.nnz)));
         }
-        super::check_parts(self.cols, self.nnz, self.rows, plan)?;
+        super::check_plans(Factorization::Qr, (self.rows, self.cols, self.nnz), plan)?;
         let (rows, cols, sides) = (self.rows, self.cols, self.b.cols);
         self.b.check_shape("b", (rows, sides), format_args!("A is {rows} x {cols}, which takes"))?;
         self.x.check_shape("x", (cols, sides), format_args!("the solution is"))?;
@@ -67,14 +72,14 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
         (x,): (&mut [T],),
     ) -> Result<u64> {
         x.chunks_mut(self.x.ld.max(1)).for_each(|x| x.iter_mut().take(self.cols).for_each(|x| *x = T::default()));
-        let ([order, parents, starts], analysed) = super::parts(&plan);
-        if analysed.is_some_and(|analysed| analysed != [offsets, indices]) {
-            return Ok(super::OTHER);
+        let Some(plan) = super::plan_for(&plan, offsets, indices) else { return Ok(OTHER) };
+        let plan = Plan::read(plan, self.cols);
+        let matrix = host::Matrix::new(offsets, indices, values);
+        if let Some(row) = matrix.not_finite(self.rows) {
+            return Ok(NOT_FINITE | row as u64);
         }
-        let (order, parents, starts) = (super::places(order), super::parents(parents), super::places(starts));
-        let structure = Structure { order: &order, parents: &parents, offsets: &starts };
         let a = Rows { count: self.rows, width: self.cols, offsets, indices, values };
-        Ok(qr::solve(&structure, &a, ((b, self.b.ld), (x, self.x.ld)), self.b.cols) as u64)
+        Ok(qr::solve(&plan, &a, ((b, self.b.ld), (x, self.x.ld)), self.b.cols) as u64)
     }
 
     #[cfg(feature = "cuda")]
@@ -85,7 +90,8 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     fn finish(&self, position: u64) -> Result<()> {
         match position {
             0 => Ok(()),
-            super::OTHER => Err(super::other_structure()),
+            OTHER => Err(super::other_structure()),
+            _ if position & NOT_FINITE != 0 => Err(super::not_finite(position ^ NOT_FINITE)),
             _ => Err(Error::Singular { position, site: Site::none() }),
         }
     }
@@ -100,7 +106,7 @@ impl Direct {
     /// # Errors
     /// [`Error::InvalidArgument`] if the analysis is for another method, another size or another number of entries, the
     /// shapes do not agree, or the columns of B or X are not contiguous; a stale or foreign buffer. From the wait:
-    /// [`Error::InvalidArgument`] if the structure of A is not the one that was analysed; [`Error::Singular`] with the column,
+    /// [`Error::InvalidArgument`] if the structure of A is not the one that was analysed, or a value of A is infinite or NaN; [`Error::Singular`] with the column,
     /// counted from 1, that depends linearly on others. X comes back.
     ///
     /// ```
@@ -133,7 +139,11 @@ impl Direct {
         b: &TensorRef<'_, T>,
         x: Part<T>,
     ) -> Submitted<Tensor<T>, Verdict> {
-        let operands = analysis.check(analysis.factorization == Factorization::Qr, a).and_then(|()| {
+        let fits = match analysis.factorization {
+            Factorization::Qr => analysis.check(a),
+            other => Err(Error::invalid("analysis", format!("made for {other:?}, not for QR"))),
+        };
+        let operands = fits.and_then(|()| {
             let (b, of_b) = b.operand()?;
             Ok((b, DenseAt::from_columns("b", &of_b)?, DenseAt::from_columns("x", x.layout())?))
         });

@@ -5,21 +5,13 @@ use super::prelude::*;
 use crate::core::op::Verdict;
 #[cfg(feature = "host")]
 use crate::core::room::collected;
+use crate::libraries::flags::Symmetry;
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::dense;
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::kernels;
-
-/// Whether a complex matrix is its transpose or its adjoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Symmetry {
-    /// `A = A^T`.
-    Symmetric,
-    /// `A = A^H`; the same for real types.
-    Hermitian,
-}
 
 /// The factors `A = L * D * L^T` (or `L^H`) with interchanges, D of blocks of one or two rows, of a matrix or of each
 /// of a batch, in the memory of A. Form and pivots are those of LAPACK's `sytrf` and `hetrf`.

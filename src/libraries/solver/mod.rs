@@ -115,7 +115,8 @@ pub use element::HostSolver;
 pub use element::SolverElement;
 pub use generalized::Generalized;
 pub use given::{Given, GivenTensor};
-pub use ldl::{Ldl, Symmetry};
+pub use crate::libraries::flags::Symmetry;
+pub use ldl::Ldl;
 pub use lstsq::Lstsq;
 pub use lu::Lu;
 #[doc(hidden)]

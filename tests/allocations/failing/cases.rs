@@ -285,15 +285,30 @@ pub(super) fn of_sparse() -> Vec<Case> {
     case!(all, "ic0", |d| { let a = sparse(d); } Whole(d.sparse().ic0(&a)));
     case!(all, "analyse, cholesky", |d| { let a = sparse(d); } Whole(d.direct().analyse(Factorization::Cholesky(Uplo::Lower), &a)));
     case!(all, "analyse, qr", |d| { let a = sparse(d); } Whole(d.direct().analyse(Factorization::Qr, &a)));
+    case!(all, "analyse, lu", |d| { let a = sparse(d); } Whole(d.direct().analyse(Factorization::Lu, &a)));
+    case!(all, "analyse, ldl", |d| { let a = sparse(d); } Whole(d.direct().analyse(Factorization::Ldl(Uplo::Lower, Symmetry::Symmetric), &a)));
+    case!(all, "lu", |d| {
+            let a = sparse(d);
+            let analysis = d.direct().analyse(Factorization::Lu, &a).unwrap();
+        } Whole(d.direct().factor(&analysis, &a)));
+    case!(all, "ldl", |d| {
+            let a = sparse(d);
+            let analysis = d.direct().analyse(Factorization::Ldl(Uplo::Lower, Symmetry::Symmetric), &a).unwrap();
+        } Whole(d.direct().factor(&analysis, &a)));
+    case!(all, "lu, solve_checked", |d| {
+            let (a, b, x) = (sparse(d), beside_sparse(d, 3), beside_sparse(d, 3));
+            let analysis = d.direct().analyse(Factorization::Lu, &a).unwrap();
+            let factor = d.direct().factor(&analysis, &a).unwrap();
+        } factor.solve_checked(&d.direct(), Transpose::Yes, &b, x));
     case!(all, "cholesky", |d| {
             let a = sparse(d);
             let analysis = d.direct().analyse(Factorization::Cholesky(Uplo::Lower), &a).unwrap();
-        } Whole(d.direct().cholesky(&analysis, &a)));
+        } Whole(d.direct().factor(&analysis, &a)));
     case!(all, "cholesky, solve", |d| {
             let (a, b) = (sparse(d), beside_sparse(d, 3));
             let analysis = d.direct().analyse(Factorization::Cholesky(Uplo::Lower), &a).unwrap();
-            let factor = d.direct().cholesky(&analysis, &a).unwrap();
-        } factor.solve(&d.direct(), b));
+            let factor = d.direct().factor(&analysis, &a).unwrap();
+        } factor.solve(&d.direct(), Transpose::No, b));
     case!(all, "solve_qr", |d| {
             let (a, b, x) = (sparse(d), beside_sparse(d, 3), beside_sparse(d, 3));
             let analysis = d.direct().analyse(Factorization::Qr, &a).unwrap();

@@ -261,8 +261,8 @@ pub(super) const CASES: &[Case] = &[
         call: |device, laid| {
             let (direct, b) = (device.direct(), laid[0].tensor(device));
             let a = square(device, b.shape()[0])?;
-            let factor = direct.cholesky(&direct.analyse(Factorization::Cholesky(Uplo::Lower), &a)?, &a)?;
-            let x = factor.solve(&direct, b)?.into_output();
+            let factor = direct.factor(&direct.analyse(Factorization::Cholesky(Uplo::Lower), &a)?, &a)?;
+            let x = factor.solve(&direct, Transpose::No, b)?.into_output();
             device.to_vec(x.buffer())
         },
         loops: |all| solutions(&all[0], |i, j| dominant(&[i, j])),

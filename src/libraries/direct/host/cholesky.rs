@@ -1,114 +1,43 @@
-//! Cholesky factorization row by row, and solves (Davis, "Direct Methods for Sparse Linear Systems", 2006, chapter 4).
+//! Cholesky factorization, column by column of L (Davis, "Direct Methods for Sparse Linear Systems", 2006, chapter 4).
 
-use super::{Above, Reach, places};
-use crate::core::room::{OrUnwind, collected, copied, filled};
-use crate::libraries::sparse::element::SolveElement;
+use super::Matrix;
+use super::columns::Columns;
+use super::plan::Plan;
+use crate::core::room::{OrUnwind, filled};
+use crate::libraries::direct::factor::{Pivots, Stopped};
+use crate::libraries::sparse::SolveElement;
 use crate::libraries::sparse::host::{at, put};
 
-/// The structure of a factor: the elimination order, the tree, and the offsets of the columns.
-pub(crate) struct Structure<'a> {
-    pub(crate) order: &'a [usize],
-    pub(crate) parents: &'a [usize],
-    pub(crate) offsets: &'a [usize],
-}
-
-/// A triangle of a square matrix.
-pub(crate) struct Triangle<'a, T, I> {
-    pub(crate) offsets: &'a [I],
-    pub(crate) indices: &'a [I],
-    pub(crate) values: &'a [T],
-    pub(crate) upper: bool,
-}
-
-/// Writes the columns of L to `rows` and `values`, with the diagonal first in each. Returns the position in the
-/// elimination order of the first pivot that is not positive, plus 1; or 0.
-pub(crate) fn factor<T: SolveElement, I: super::SparseIndex>(
-    structure: &Structure<'_>,
-    a: &Triangle<'_, T, I>,
-    rows: &mut [I],
+/// Writes the columns of L, with the diagonal first in each, and gives their rows.
+pub(crate) fn factor<T: SolveElement>(
+    plan: &Plan,
+    a: &Matrix<'_, T>,
+    upper: bool,
     values: &mut [T],
-) -> usize {
-    let Structure { order, parents, offsets } = *structure;
-    let (n, places) = (order.len(), places(order));
-    let above = Above::new(n, super::pairs(a.offsets, a.indices, a.upper, &places));
-    // Whether the order moves an entry to the other side of the diagonal: its row of A comes later than its column.
-    let turned = |entry: usize, row: usize| {
-        let column = at(a.indices, entry).place();
-        at(&places, column) != row
-    };
-    let mut diagonals = filled(n, T::default()).or_unwind();
-    for (i, diagonal) in diagonals.iter_mut().enumerate() {
-        let row = at(order, i);
-        let end = at(a.offsets, row + 1).place().min(a.indices.len());
-        let start = at(a.offsets, row).place().min(end);
-        let columns = a.indices.get(start..end).unwrap_or_default();
-        if let Ok(k) = columns.binary_search(&I::from_place(row)) {
-            *diagonal = at(a.values, start + k);
-        }
-    }
-    let (mut x, mut next, mut reach) =
-        (filled(n, T::default()).or_unwind(), copied(offsets).or_unwind(), Reach::new(n));
+) -> Result<(Vec<usize>, Pivots), Stopped> {
+    let n = plan.n();
+    let (mut columns, _) = Columns::of_triangle(plan, a, (upper, true), values)?;
+    let mut x = filled(n, T::default()).or_unwind();
     for k in 0..n {
-        for place in above.range(k) {
-            let (j, entry) = (at(&above.rows, place), at(&above.entries, place));
-            let value = at(a.values, entry);
-            // Element (j, k): conjugated if the entry was moved across the diagonal.
-            let value = if turned(entry, k) { value.conj() } else { value };
-            let sum = at(&x, j) + value;
-            put(&mut x, j, sum);
+        let own = columns.range(k);
+        columns.spread(own.clone(), values, &mut x);
+        let mut j = columns.first(k);
+        while j < n {
+            let (next, place) = columns.after(j);
+            columns.subtract(place..columns.range(j).end, values, at(values, place).conj(), &mut x);
+            columns.use_from(j, place + 1);
+            j = next;
         }
-        let mut pivot = at(&diagonals, k).re();
-        for i in reach.columns(k, &above, parents) {
-            let (first, end) = (at(offsets, *i), at(&next, *i));
-            let y = at(&x, *i).over(at(values, first));
-            put(&mut x, *i, T::default());
-            for place in first + 1..end {
-                let row = at(rows, place).place();
-                let rest = at(&x, row) - at(values, place) * y;
-                put(&mut x, row, rest);
-            }
-            pivot -= y.magnitude() * y.magnitude();
-            put(rows, end, I::from_place(k));
-            put(values, end, y.conj());
-            put(&mut next, *i, end + 1);
+        let pivot = at(&x, k).re();
+        if pivot.is_nan() || pivot <= 0.0 || pivot.is_infinite() {
+            return Err(Stopped::Indefinite(k + 1));
         }
-        if pivot.is_nan() || pivot <= 0.0 {
-            return k + 1;
+        let diagonal = T::from_parts(pivot.sqrt(), 0.0);
+        for (place, row) in own.clone().zip(columns.rows(own.clone())) {
+            put(values, place, at(&x, *row).over(diagonal));
         }
-        let first = at(offsets, k);
-        put(rows, first, I::from_place(k));
-        put(values, first, T::from_parts(pivot.sqrt(), 0.0));
-        put(&mut next, k, first + 1);
+        put(values, own.start, diagonal);
+        columns.use_from(k, own.start + 1);
     }
-    0
-}
-
-/// Solves `A * x = b` and overwrites b with x.
-pub(crate) fn solve<T: SolveElement, I: super::SparseIndex>(
-    order: &[usize],
-    offsets: &[usize],
-    (rows, values): (&[I], &[T]),
-    b: &mut [T],
-) {
-    let n = order.len();
-    let mut x: Vec<T> = collected(order.iter().map(|i| at(b, *i))).or_unwind();
-    for k in 0..n {
-        let (first, end) = (at(offsets, k), at(offsets, k + 1));
-        let y = at(&x, k).over(at(values, first));
-        put(&mut x, k, y);
-        for place in first + 1..end {
-            let row = at(rows, place).place();
-            let rest = at(&x, row) - at(values, place) * y;
-            put(&mut x, row, rest);
-        }
-    }
-    for k in (0..n).rev() {
-        let (first, end) = (at(offsets, k), at(offsets, k + 1));
-        let mut sum = at(&x, k);
-        for place in first + 1..end {
-            sum = sum - at(values, place).conj() * at(&x, at(rows, place).place());
-        }
-        put(&mut x, k, sum.over(at(values, first)));
-    }
-    order.iter().zip(x).for_each(|(i, x)| put(b, *i, x));
+    Ok((columns.rows, Pivots::default()))
 }

@@ -1,11 +1,10 @@
 //! R by Givens rotations, row after row of A, applied to the right-hand sides at the same time (George and Heath,
 //! "Solution of sparse linear least squares problems using Givens rotations", Linear Algebra Appl. 34, 1980).
 
-use super::cholesky::Structure;
-use super::{NONE, places};
+use super::{NONE, Plan, places};
 use crate::core::room::{OrUnwind, copied, filled};
-use crate::libraries::sparse::element::{SolveElement, SparseIndex};
 use crate::libraries::sparse::host::{Rows, at, put};
+use crate::libraries::sparse::{SolveElement, SparseIndex};
 
 /// R during the computation: the rows of the factor, each with its rotated part of the right-hand sides.
 struct Growing<T> {
@@ -21,12 +20,12 @@ type Columns<'c, T> = ((&'c [T], usize), (&'c mut [T], usize));
 /// Solves `min ||A * x - b||` for each of the columns of B. X is n x `count`, B is m x `count`, each with its leading dimension.
 /// Returns the column of A whose pivot is zero, or negligible if there are more rows than columns, plus 1; or 0.
 pub(crate) fn solve<T: SolveElement, I: SparseIndex>(
-    structure: &Structure<'_>,
+    plan: &Plan,
     a: &Rows<'_, T, I>,
     ((b, ldb), (x, ldx)): Columns<'_, T>,
     count: usize,
 ) -> usize {
-    let Structure { order, parents, offsets } = *structure;
+    let (order, parents, offsets) = (&plan.order, &plan.tree.parents, &plan.tree.offsets);
     let (n, m) = (order.len(), a.count);
     let places = places(order);
     let total = at(offsets, n);
@@ -91,7 +90,7 @@ fn columns<T: SolveElement, I: SparseIndex>(
     let stars = (0..a.count).flat_map(|row| {
         let row = a.row(row).0.iter().filter(|c| c.place() < n).map(|c| at(places, c.place()));
         let first = row.clone().min().unwrap_or(0);
-        row.filter(move |place| *place != first).map(move |place| (first, place, 0))
+        row.filter(move |place| *place != first).map(move |place| (first, place))
     });
     let above = super::Above::new(n, stars);
     let (mut columns, mut next, mut reach) =

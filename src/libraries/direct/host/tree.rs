@@ -21,15 +21,13 @@ pub(crate) struct Tree {
 pub(crate) struct Above {
     pub(crate) offsets: Vec<usize>,
     pub(crate) rows: Vec<usize>,
-    /// The number of each entry in the matrix.
-    pub(crate) entries: Vec<usize>,
 }
 
 impl Above {
-    /// Built from pairs of a row and a larger column, each with the number of its entry.
-    pub(crate) fn new(n: usize, pairs: impl Iterator<Item = (usize, usize, usize)> + Clone) -> Self {
+    /// Built from pairs of a row and a larger column.
+    pub(crate) fn new(n: usize, pairs: impl Iterator<Item = (usize, usize)> + Clone) -> Self {
         let mut offsets = filled(n + 1, 0).or_unwind();
-        for (_, k, _) in pairs.clone() {
+        for (_, k) in pairs.clone() {
             let count = at(&offsets, k + 1);
             put(&mut offsets, k + 1, count + 1);
         }
@@ -38,15 +36,13 @@ impl Above {
             put(&mut offsets, k + 1, sum);
         }
         let total = at(&offsets, n);
-        let (mut rows, mut entries, mut next) =
-            (filled(total, 0).or_unwind(), filled(total, 0).or_unwind(), copied(&offsets).or_unwind());
-        for (j, k, entry) in pairs {
+        let (mut rows, mut next) = (filled(total, 0).or_unwind(), copied(&offsets).or_unwind());
+        for (j, k) in pairs {
             let place = at(&next, k);
             put(&mut rows, place, j);
-            put(&mut entries, place, entry);
             put(&mut next, k, place + 1);
         }
-        Above { offsets, rows, entries }
+        Above { offsets, rows }
     }
 
     /// The positions of column `k`.
