@@ -2,11 +2,12 @@
 
 use crate::core::buffer::{DeviceBuffer, In};
 use crate::core::element::Element;
+use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Rejected, Result};
 use crate::core::op::{Cost, OperandNames, Spans};
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
-use crate::device::tensor::{ReadableTensor, Tensor, WritableTensor};
+use crate::device::tensor::{Layout, Part, ReadableTensor, Tensor, TensorRef, WritableTensor};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Slices, SlicesMut};
 use std::marker::PhantomData;
@@ -78,14 +79,28 @@ impl<T: Element> Op for PeerCopy<T> {
     }
 }
 
+/// Elements in row-major order, on the way from one device to another.
+enum Arrived<T: Element> {
+    There(Tensor<T>),
+    Here(Tensor<T>),
+}
+
+fn refused<T: Element>(error: Error, target: Part<T>) -> Submitted<Tensor<T>> {
+    let error = error.in_op(PeerCopy::<T>::NAME, PeerCopy::<T>::LIBRARY);
+    Err(Rejected::new(error, (target.into_tensor(),)))
+}
+
 /// Copies between devices.
 impl Device {
     /// Copies a tensor of **another** device of the same kind into one of this device: between GPUs by peer access,
-    /// between host devices in memory. Both have one shape and lie without gaps in the same order. The copy follows earlier work on
-    /// both; the devices keep that order, not the host.
+    /// between host devices in memory. Both have one shape, and any layout; the target may be a part. The copy follows earlier work
+    /// on both; the devices keep that order, not the host.
+    ///
+    /// If the two do not lie without gaps in the same order, each device brings its side into row-major order first, in memory of its
+    /// own. These copies are counted ([`Stats::operand_copies`](crate::Stats::operand_copies)).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the shapes differ, or the elements do not lie so;
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) when the shapes differ, or the part to be written meets itself;
     /// [`Error::Unsupported`](crate::Error::Unsupported) between a GPU and the host, when one of the devices is
     /// isolated, and between two GPUs that have no peer access or whose path failed its check (download and upload
     /// instead); a stale buffer. The target is returned.
@@ -104,26 +119,67 @@ impl Device {
         target: impl WritableTensor<T>,
     ) -> Submitted<Tensor<T>> {
         let (source, target) = (source.into(), target.into());
-        let operands = source.layout().check_same_shape(target.layout()).and_then(|()| {
-            if source.layout().runs_as(target.layout()) {
-                return source.operand();
-            }
-            let what =
-                "source and target do not lie without gaps in the same order; `contiguous` makes a copy that does";
-            Err(Error::invalid("source", what))
-        });
-        target.submit((PeerCopy::<T>::NAME, PeerCopy::<T>::LIBRARY), operands, |(source, _), target| {
+        if let Err(error) = source.layout().check_same_shape(target.layout()) {
+            return refused(error, target);
+        }
+        if source.layout().runs_as(target.layout()) {
+            return self.copy_run_from_peer(source, target);
+        }
+        let arrived = self.ordered_from_peer(&source, target.layout());
+        match arrived {
+            Ok(Arrived::There(dense)) => self.copy_run_from_peer(dense.view(), target),
+            Ok(Arrived::Here(dense)) => self.copy(dense.view(), target),
+            Err(error) => refused(error, target),
+        }
+    }
+
+    fn copy_run_from_peer<T: Element>(&self, source: TensorRef<'_, T>, target: Part<T>) -> Submitted<Tensor<T>> {
+        target.submit((PeerCopy::<T>::NAME, PeerCopy::<T>::LIBRARY), source.operand(), |(source, _), target| {
             self.copied_from_peer(source, target)
         })
     }
 
+    /// The elements of the source in row-major order: on its device, if they can go from there as they lie, else on this one.
+    fn ordered_from_peer<T: Element>(&self, source: &TensorRef<'_, T>, target: &Layout) -> Result<Arrived<T>> {
+        target.check_distinct("target")?;
+        let (operand, _) = source.operand()?;
+        let epoch = &operand.region.epoch;
+        // What the path refuses is refused before anything is copied.
+        self.check_in_process(epoch)?;
+        #[cfg(feature = "cuda")]
+        self.path_from(epoch)?;
+        let dense = if source.layout().is_row_major() {
+            None
+        } else {
+            let gone = || Error::unsupported("the source's device was dropped");
+            let from = Device::of_epoch(epoch).ok_or_else(|| epoch.admit().err().unwrap_or_else(gone))?;
+            let dense = from.copied(source)?.into_output();
+            if dense.layout().runs_as(target) {
+                return Ok(Arrived::There(dense));
+            }
+            Some(dense)
+        };
+        let here = Part::from(self.uninit(target.shape())?);
+        self.counts_copy();
+        let arrived = match &dense {
+            Some(dense) => self.copy_run_from_peer(dense.view(), here),
+            None => self.copy_run_from_peer(source.clone(), here),
+        };
+        Ok(Arrived::Here(arrived?.into_output()))
+    }
+
+    /// Refuses memory of another process.
+    fn check_in_process(&self, source: &Epoch) -> Result<()> {
+        if !self.is_isolated() && !source.engine.is_isolated() {
+            return Ok(());
+        }
+        let what = "the memory of an isolated device belongs to another process; use download and upload instead";
+        Err(self.refusal(&self.epoch(), Error::unsupported(what)))
+    }
+
     fn copied_from_peer<T: Element>(&self, source: In<'_, T>, target: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
-        if self.is_isolated() || source.region.epoch.engine.is_isolated() {
-            let error = crate::core::error::Error::unsupported(
-                "the memory of an isolated device belongs to another process; use download and upload instead",
-            );
-            let error = self.refusal(&self.epoch(), error.in_op(PeerCopy::<T>::NAME, PeerCopy::<T>::LIBRARY));
-            return Err(Rejected::new(error, (target,)));
+        if let Err(error) = self.check_in_process(&source.region.epoch) {
+            return Err(Rejected::new(error.in_op(PeerCopy::<T>::NAME, PeerCopy::<T>::LIBRARY), (target,)));
         }
         #[cfg(feature = "cuda")]
         let from = match self.path_from(&source.region.epoch) {

@@ -13,6 +13,7 @@ use crate::core::sync::{Arc, Mutex};
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
 use crate::device::engine::Engine;
+use crate::device::tensor::{Part, Tensor, WritableTensor};
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{Op, Slices, SlicesMut};
 use serde::{Deserialize, Serialize};
@@ -196,6 +197,44 @@ impl Device {
         let pending = self.upload_any(data, len, target)?;
         self.inner().counters.bytes_up.fetch_add(bytes, crate::core::sync::Ordering::Relaxed);
         Ok(pending)
+    }
+
+    /// Copies host data into a tensor, or into a [`part`](Tensor::part) of one: its elements in order, the last axis the fastest.
+    ///
+    /// If the target's elements do not lie so without gaps, the data goes to memory of the device's own first, and from there into the
+    /// target by a copy on the device ([`copy`](Self::copy)): that takes a small part of the time that the transfer takes.
+    ///
+    /// # Errors
+    /// As [`upload_into`](Self::upload_into) and [`copy`](Self::copy). The target is returned.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let device = windlass::Device::host()?;
+    /// let x = device.zeros::<i32>([2, 3])?;
+    /// let x = device.upload_to([7, 8], x.part(|all| all.index(1, 2))?)?; // the last column
+    /// assert_eq!(device.show(&x)?.to_string(), "[[0 0 7]\n [0 0 8]]");
+    /// # Ok(()) }
+    /// ```
+    pub fn upload_to<'a, T: Element>(
+        &self,
+        data: impl Uploadable<'a, T>,
+        target: impl WritableTensor<T>,
+    ) -> Submitted<Tensor<T>> {
+        let (data, target) = (data.into(), target.into());
+        if target.layout().is_row_major() {
+            let (buffer, whole) = target.window();
+            return whole.submitted(self.upload_into(data, buffer));
+        }
+        let refused = |error: Error, target: Part<T>| {
+            let error = error.in_op(Upload::<T>::NAME, Upload::<T>::LIBRARY);
+            Err(Rejected::new(error, (target.into_tensor(),)))
+        };
+        let checked = super::check_target(target.layout().len(), data.as_slice().len(), "uploaded")
+            .and_then(|()| target.layout().check_distinct("target"));
+        match checked.and_then(|()| self.tensor(target.layout().shape(), data)) {
+            Ok(dense) => self.copy(dense.view(), target),
+            Err(error) => refused(error, target),
+        }
     }
 
     fn upload_any<T: Element>(

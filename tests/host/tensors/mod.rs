@@ -10,6 +10,7 @@ mod matmul;
 mod parts;
 mod refusals;
 mod shown;
+mod strided;
 mod views;
 
 use windlass::{Device, Element, TensorRef};
