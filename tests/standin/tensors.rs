@@ -86,3 +86,28 @@ fn axes_beyond_what_a_kernel_takes_go_by_a_table() {
     drop((x, dense, device));
     driver.assert_finished();
 }
+
+/// They go as they lie, in pieces that end inside a row. Short ones, and rows in another order, are brought into order before.
+#[test]
+fn wide_rows_with_gaps_are_downloaded_without_a_copy_on_the_device() {
+    let driver = session();
+    let device = device(2);
+    let x = device.tensor([700, 4000], (0..2_800_000u32).collect::<Vec<_>>()).unwrap();
+    let download = |view: TensorRef<'_, u32>| {
+        let copies = device.stats().operand_copies;
+        let got = device.download(&view).unwrap().await_result().unwrap();
+        assert_eq!(got, spelled(&device, &view), "{:?}", view.layout());
+        device.stats().operand_copies - copies
+    };
+    for (rows, columns) in [(3..700, 11..3990), (1..3, 5..4000), (0..700, 0..64)] {
+        assert_eq!(download(x.view().slice((rows, columns)).unwrap()), 0);
+    }
+    for (rows, columns) in [(699..700, 0..3000), (5..5, 0..64), (0..1, 7..8)] {
+        download(x.view().slice((rows, columns)).unwrap());
+    }
+    assert!(driver.calls_of("cuMemcpy2DAsync_v2") > 3);
+    assert_eq!(download(x.view().slice((.., ..63)).unwrap()), 1);
+    assert_eq!(download(x.view().slice((.., ..64)).unwrap().flip(0).unwrap()), 1);
+    drop((x, device));
+    driver.assert_finished();
+}

@@ -12,6 +12,13 @@ use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{HostOf, Op, Slices, SlicesMut};
 use std::marker::PhantomData;
 
+#[cfg(feature = "cuda")]
+use crate::engines::cuda::Rows;
+/// Of no engine.
+#[cfg(not(feature = "cuda"))]
+#[derive(Clone, Copy)]
+pub(crate) struct Rows;
+
 /// How a download converts the elements into its result.
 pub(crate) trait Form<T: Element>: Send + Sync + 'static {
     /// The result.
@@ -39,7 +46,11 @@ impl<T: Element> Form<T> for Flat {
 pub(super) struct Download<T, F> {
     /// In the process that waits for the result. `None` in a worker, which only delivers the elements.
     form: Option<F>,
+    /// Elements that arrive.
     len: usize,
+    /// On a GPU of this process: the elements are rows of the operand, with gaps between them.
+    #[cfg(feature = "cuda")]
+    rows: Option<Rows>,
     /// Pinned memory for all of it, on a GPU.
     #[cfg(feature = "cuda")]
     reserved: crate::core::sync::Mutex<Option<crate::engines::cuda::Reserved>>,
@@ -60,8 +71,8 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
     type Output = F::Output;
     type Raw = Landed<T>;
 
-    fn check(&self, (source,): &Spans<(T,)>, (): &Spans<()>) -> Result<()> {
-        self.form.as_ref().map_or(Ok(()), |form| form.check(source.len()))
+    fn check(&self, _: &Spans<(T,)>, (): &Spans<()>) -> Result<()> {
+        self.form.as_ref().map_or(Ok(()), |form| form.check(self.len))
     }
 
     fn cost(&self) -> Cost {
@@ -86,8 +97,8 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
         {
             let (source,) = *queue.reads();
             if let Some(reserved) = self.reserved.lock().take() {
-                // SAFETY: an operand, and `reserved` has as many bytes.
-                return unsafe { queue.copy_to_staging(source.address(), reserved) };
+                // SAFETY: an operand, and `reserved` has as many bytes, or as many as its rows.
+                return unsafe { queue.copy_to_staging(source.address(), self.rows, reserved) };
             }
             #[cfg(target_os = "linux")]
             if let Some(lent) = &self.lent {
@@ -126,6 +137,8 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
                     form: None,
                     len,
                     #[cfg(feature = "cuda")]
+                    rows: None,
+                    #[cfg(feature = "cuda")]
                     reserved: crate::core::sync::Mutex::new(reserved),
                     block: crate::core::sync::Mutex::default(),
                     lent: incoming.lent,
@@ -146,7 +159,8 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
 /// Results on the host.
 impl Device {
     /// Copies a tensor, a buffer or a part of one to the host: its elements in order, the last axis the fastest. If they do not lie so
-    /// in memory, the device brings them into that order first, in memory of its own ([`contiguous`](Self::contiguous)).
+    /// in memory, the device brings them into that order first, in memory of its own ([`contiguous`](Self::contiguous)). Only rows of at
+    /// least 256 bytes with gaps between them go from a GPU of this process as they lie: 16 MiB in 308 us, beside 330 us (on an H200).
     ///
     /// The result is a new `Vec`; [`await_result_into`](PendingDispatch::await_result_into) fills a slice instead. It
     /// has the contents after all operations submitted before this call; operations submitted later do
@@ -163,35 +177,46 @@ impl Device {
     ) -> Result<PendingDispatch<Vec<T>, Verdict>> {
         let source = source.into();
         if source.layout().is_row_major() {
-            return self.download_as(source.operand()?.0, Flat);
+            return self.download_as(source.operand()?.0, None, Flat);
+        }
+        #[cfg(feature = "cuda")]
+        if source.buffer().region.epoch.engine.as_cuda().is_some()
+            && let Some((row, pitch)) = crate::device::tensor::rows_of(source.layout(), size_of::<T>())
+        {
+            let rows = (source.layout().len(), Rows { row, pitch });
+            return self.download_as(source.operand()?.0, Some(rows), Flat);
         }
         let dense = self.copied(&source)?;
-        self.download_as(dense.buffer().as_in(), Flat)
+        self.download_as(dense.buffer().as_in(), None, Flat)
     }
 
-    /// As [`download`](Self::download), with the result in another form.
+    /// As [`download`](Self::download), with the result in another form; of rows of the source, the number of elements and the rows.
     pub(crate) fn download_as<T: Element, F: Form<T>>(
         &self,
         source: In<'_, T>,
+        rows: Option<(usize, Rows)>,
         form: F,
     ) -> Result<PendingDispatch<F::Output, Verdict>> {
+        let len = rows.map_or(source.len(), |(len, _)| len);
         #[cfg(any(feature = "cuda", target_os = "linux"))]
         let epoch = &source.region.epoch;
         // Reserves nothing for a download that the dispatch will refuse.
         #[cfg(any(feature = "cuda", target_os = "linux"))]
-        let wanted = epoch.device == self.inner().id && form.check(source.len()).is_ok();
+        let wanted = epoch.device == self.inner().id && form.check(len).is_ok();
         #[cfg(any(feature = "cuda", target_os = "linux"))]
         let refused = |e: Error| self.refusal(epoch, e.in_op(Download::<T, F>::NAME, Download::<T, F>::LIBRARY));
         let op = Download {
-            len: source.len(),
+            len,
+            #[cfg(feature = "cuda")]
+            rows: rows.map(|(_, rows)| rows),
             #[cfg(feature = "cuda")]
             reserved: crate::core::sync::Mutex::new(match wanted {
-                true => self.reserve(source).map_err(refused)?,
+                true => self.reserve(source, len).map_err(refused)?,
                 false => None,
             }),
             #[cfg(target_os = "linux")]
             block: crate::core::sync::Mutex::new(match epoch.engine.as_worker() {
-                Some(engine) if wanted => Some(engine.block(epoch, source.len() * size_of::<T>()).map_err(refused)?),
+                Some(engine) if wanted => Some(engine.block(epoch, len * size_of::<T>()).map_err(refused)?),
                 _ => None,
             }),
             #[cfg(target_os = "linux")]
@@ -200,16 +225,16 @@ impl Device {
             _type: PhantomData,
         };
         let pending = self.dispatch(op, (source,), ())?;
-        let bytes = (source.len() * size_of::<T>()) as u64;
+        let bytes = (len * size_of::<T>()) as u64;
         self.inner().counters.bytes_down.fetch_add(bytes, crate::core::sync::Ordering::Relaxed);
         Ok(pending)
     }
 
     /// Pinned memory for a download, in the epoch that the source belongs to.
     #[cfg(feature = "cuda")]
-    fn reserve<T: Element>(&self, source: In<'_, T>) -> Result<Option<crate::engines::cuda::Reserved>> {
+    fn reserve<T: Element>(&self, source: In<'_, T>, len: usize) -> Result<Option<crate::engines::cuda::Reserved>> {
         let epoch = &source.region.epoch;
-        let bytes = source.len() * size_of::<T>();
+        let bytes = len * size_of::<T>();
         epoch.engine.as_cuda().map(|engine| engine.reserve(epoch, bytes)).transpose()
     }
 }

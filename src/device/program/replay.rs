@@ -230,7 +230,7 @@ impl Op for Replay {
         }
         match self.reserved.lock().take() {
             // SAFETY: this lies inside the arena, which has a slot for each answer; that many bytes were reserved.
-            Some(reserved) => unsafe { queue.copy_to_staging(answers, reserved) },
+            Some(reserved) => unsafe { queue.copy_to_staging(answers, None, reserved) },
             None => Ok(()),
         }
     }

@@ -45,6 +45,8 @@ pub use any::{AnyTensor, AnyTensorRef};
 pub(crate) use any_calls::by_size;
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) use assign::register;
+#[cfg(feature = "cuda")]
+pub(crate) use assign::plan::rows_of;
 pub(crate) use layout::fused;
 pub use layout::{AxisSlice, AxisSlices, IntoLayout, Layout, Lines};
 pub use literal::Nested;

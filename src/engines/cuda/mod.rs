@@ -45,7 +45,7 @@ pub(crate) use code::Object;
 pub use code::{KernelArg, Ptx};
 pub(crate) use context::{CONTEXT_IS_DESTROYED, classify, report};
 pub use dispatch::EnqueueOn;
-pub(crate) use dispatch::Queue;
+pub(crate) use dispatch::{Queue, Rows};
 pub use dispatch::StreamPtr;
 pub(crate) use graph::Graphs;
 pub(crate) use links::Links;

@@ -92,7 +92,7 @@ impl<T: Element> Op for GlobalRead<T> {
             // SAFETY: a variable of a module that this op holds and that is of this epoch (admitted), with the length
             // that the driver reported; the token ensures that nothing else uses the module's variables at the same
             // time.
-            Room::Here(reserved) => unsafe { queue.copy_to_staging(self.part.address, reserved) },
+            Room::Here(reserved) => unsafe { queue.copy_to_staging(self.part.address, None, reserved) },
             _ => Err(Error::library("internal error: a read without staging memory")),
         }
     }

@@ -7,6 +7,57 @@ use crate::engines::cuda::memory::{Arriving, Piece, Reserved, Staged, Staging};
 use crate::engines::cuda::wait::Landed;
 use cudarc::driver::sys::CUDA_MEMCPY2D;
 
+/// Rows of bytes at even distances.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rows {
+    /// Bytes of a row.
+    pub(crate) row: usize,
+    /// From the beginning of one row to that of the next: at least as many.
+    pub(crate) pitch: usize,
+}
+
+impl Rows {
+    /// Bytes `at..at + len` of the rows without their gaps, as at most three rectangles: the place of each in memory, its bytes, those
+    /// of a row of it, and the number of its rows.
+    fn rectangles(self, at: usize, len: usize) -> impl Iterator<Item = (usize, usize, usize)> {
+        let (mut at, end) = (at, at + len);
+        std::iter::from_fn(move || {
+            let (row, inside) = (at / self.row, at % self.row);
+            let left = end - at;
+            let (width, rows) = match inside {
+                _ if left == 0 => return None,
+                0 if left >= self.row => (self.row, left / self.row),
+                _ => (left.min(self.row - inside), 1),
+            };
+            at += width * rows;
+            Some((row * self.pitch + inside, width, rows))
+        })
+    }
+}
+
+/// A rectangle within the device.
+fn rectangle(
+    (to, to_pitch): (u64, usize),
+    (from, from_pitch): (u64, usize),
+    width: usize,
+    rows: usize,
+) -> CUDA_MEMCPY2D {
+    const DEVICE: u32 = 2;
+    // SAFETY: a plain C struct for which zero is a value of every field but the memory types, which are set next.
+    let mut copy = unsafe {
+        let mut copy = std::mem::MaybeUninit::<CUDA_MEMCPY2D>::zeroed();
+        (&raw mut (*copy.as_mut_ptr()).srcMemoryType).cast::<u32>().write(DEVICE);
+        (&raw mut (*copy.as_mut_ptr()).dstMemoryType).cast::<u32>().write(DEVICE);
+        copy.assume_init()
+    };
+    // For a single row the distance has no meaning, but the driver requires that a pitch covers the width.
+    let pitch = |pitch: usize| if rows == 1 { width } else { pitch };
+    (copy.srcDevice, copy.srcPitch) = (from, pitch(from_pitch));
+    (copy.dstDevice, copy.dstPitch) = (to, pitch(to_pitch));
+    (copy.WidthInBytes, copy.Height) = (width, rows);
+    copy
+}
+
 impl Queue<'_> {
     /// Copies `bytes` bytes within the device.
     ///
@@ -105,8 +156,8 @@ impl Queue<'_> {
     /// dispatch), so the host can read the first piece while later ones are still in flight.
     ///
     /// # Safety
-    /// As [`copy`](Self::copy), for all reserved bytes.
-    pub(crate) unsafe fn copy_to_staging(&mut self, from: u64, reserved: Reserved) -> Result<()> {
+    /// As [`copy`](Self::copy), for all reserved bytes; of `rows`, for as many of them, without the gaps.
+    pub(crate) unsafe fn copy_to_staging(&mut self, from: u64, rows: Option<Rows>, reserved: Reserved) -> Result<()> {
         self.not_in_a_graph("a copy to the host")?;
         let stream = self.stream();
         let mut arriving = Arriving {
@@ -119,17 +170,19 @@ impl Queue<'_> {
         let mut pieces = reserved.blocks.into_iter().peekable();
         while let Some((block, len)) = pieces.next() {
             if outcome.is_ok() {
-                // SAFETY: the block is pinned and holds `len` bytes; it is kept by the task; the caller vouches for the
-                // source.
-                let code = unsafe {
-                    self.core.context.api.memcpy_dtoh_async(
-                        block.at.0.cast(),
-                        from + arriving.bytes as u64,
-                        len,
-                        stream,
-                    )
+                outcome = match rows {
+                    None => {
+                        let (to, from) = (block.at.0.cast(), from + arriving.bytes as u64);
+                        // SAFETY: the block is pinned and holds `len` bytes; it is kept by the task; the caller vouches for the
+                        // source.
+                        let code = unsafe { self.core.context.api.memcpy_dtoh_async(to, from, len, stream) };
+                        self.check("cuMemcpyDtoHAsync", code)
+                    }
+                    // SAFETY: as above.
+                    Some(rows) => unsafe {
+                        self.copy_rows_to_host(block.at.0.cast(), (from, rows), arriving.bytes, len)
+                    },
                 };
-                outcome = self.check("cuMemcpyDtoHAsync", code);
             }
             // The last piece arrives with the dispatch itself: its mark is set when the dispatch is recorded.
             arriving.bytes += len;
@@ -145,6 +198,33 @@ impl Queue<'_> {
         // Also after a failure: the ring must keep the memory that the device may still write.
         self.left.landed = Landed::Staged(Staged(Arc::new(arriving)));
         outcome
+    }
+
+    /// Copies bytes `at..at + len` of the rows to the host.
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy), for these bytes; `to` is pinned memory of `len` bytes that the dispatch keeps.
+    unsafe fn copy_rows_to_host(
+        &mut self,
+        to: *mut std::ffi::c_void,
+        (from, rows): (u64, Rows),
+        at: usize,
+        len: usize,
+    ) -> Result<()> {
+        const HOST: u32 = 1;
+        let stream = self.stream();
+        let mut done = 0;
+        for (place, width, count) in rows.rectangles(at, len) {
+            let mut copy = rectangle((0, width), (from + place as u64, rows.pitch), width, count);
+            // SAFETY: a C enum of 32 bits.
+            unsafe { (&raw mut copy.dstMemoryType).cast::<u32>().write(HOST) };
+            copy.dstHost = to.wrapping_byte_add(done);
+            // SAFETY: the caller's promise; the rectangles are the bytes of the range, one after the other.
+            let code = unsafe { self.core.context.api.memcpy_2d_async(&copy, stream) };
+            self.check("cuMemcpy2DAsync", code)?;
+            done += width * count;
+        }
+        Ok(())
     }
 
     /// Returns a column-major matrix of bytes whose columns begin at multiples of `align`: the given one if its columns
@@ -199,22 +279,36 @@ impl Queue<'_> {
         rows: usize,
         cols: usize,
     ) -> Result<()> {
-        const DEVICE: u32 = 2;
-        // SAFETY: a plain C struct for which zero is a value of every field but the memory types, which are set next.
-        let mut copy = unsafe {
-            let mut copy = std::mem::MaybeUninit::<CUDA_MEMCPY2D>::zeroed();
-            (&raw mut (*copy.as_mut_ptr()).srcMemoryType).cast::<u32>().write(DEVICE);
-            (&raw mut (*copy.as_mut_ptr()).dstMemoryType).cast::<u32>().write(DEVICE);
-            copy.assume_init()
-        };
-        // For a single column the distance has no meaning, but the driver requires that a pitch covers the rows.
-        let pitch = |ld: usize| if cols == 1 { rows } else { ld };
-        (copy.srcDevice, copy.srcPitch) = (from, pitch(from_ld));
-        (copy.dstDevice, copy.dstPitch) = (to, pitch(to_ld));
-        (copy.WidthInBytes, copy.Height) = (rows, cols);
+        let copy = rectangle((to, to_ld), (from, from_ld), rows, cols);
         let stream = self.stream();
         // SAFETY: the caller's promise.
         let code = unsafe { self.core.context.api.memcpy_2d_async(&copy, stream) };
         self.check("cuMemcpy2DAsync", code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rows;
+
+    #[test]
+    fn any_range_of_rows_is_at_most_three_rectangles_of_its_bytes() {
+        for (row, pitch) in [(1, 1), (1, 3), (4, 4), (5, 9)] {
+            let rows = Rows { row, pitch };
+            let all: Vec<usize> = (0..7 * row).map(|i| i / row * pitch + i % row).collect();
+            for at in 0..all.len() {
+                for len in 0..all.len() - at {
+                    let parts: Vec<_> = rows.rectangles(at, len).collect();
+                    let bytes = |(place, width, count): &(usize, usize, usize)| {
+                        let (place, width) = (*place, *width);
+                        (0..*count)
+                            .flat_map(move |i| (0..width).map(move |j| place + i * pitch + j))
+                            .collect::<Vec<_>>()
+                    };
+                    assert!(parts.len() <= 3);
+                    assert_eq!(parts.iter().flat_map(bytes).collect::<Vec<_>>(), all[at..at + len], "{row} {at} {len}");
+                }
+            }
+        }
     }
 }

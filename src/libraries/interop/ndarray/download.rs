@@ -98,10 +98,10 @@ impl Device {
         let by_columns = !x.layout().is_row_major() && x.layout().is_column_major();
         let shape = Shape { dim, by_columns };
         if by_columns || x.layout().is_row_major() {
-            return self.download_as(x.operand()?.0, shape);
+            return self.download_as(x.operand()?.0, None, shape);
         }
         let dense = self.contiguous(&x)?.into_output();
-        self.download_as(dense.buffer().as_in(), shape)
+        self.download_as(dense.buffer().as_in(), None, shape)
     }
 }
 
