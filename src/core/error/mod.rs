@@ -20,7 +20,7 @@ pub(crate) use diagnostic::PTX_INPUT;
 pub use finding::{Finding, FindingKind};
 pub use living::LivingBuffer;
 pub use rejected::Rejected;
-use show::{Argument, First, Largest, Named, missing, within};
+use show::{Argument, First, Largest, Named, OfMatrix, missing, within};
 pub use site::Site;
 pub use stale::Stale;
 
@@ -157,26 +157,32 @@ pub enum Error {
     },
     /// A matrix is singular, or not a number where a pivot is chosen: a pivot is zero or NaN. For least squares: a column
     /// is, up to rounding, a combination of those before it; `Solver::lstsq` solves these.
-    #[error("singular: pivot {position} is zero, negligible or NaN{site}")]
+    #[error("singular: pivot {position}{} is zero, negligible or NaN{site}", OfMatrix(*matrix))]
     Singular {
         /// The pivot's position, counted from 1 as LAPACK counts.
         position: u64,
+        /// Which matrix of a batch, counted from 0; of a single matrix 0.
+        matrix: u64,
         /// Where it happened.
         site: Site,
     },
     /// A matrix is not positive definite.
-    #[error("not positive definite: the leading minor of order {order} is not positive{site}")]
+    #[error("not positive definite: the leading minor of order {order}{} is not positive{site}", OfMatrix(*matrix))]
     NotPositiveDefinite {
         /// The order of that minor.
         order: u64,
+        /// Which matrix of a batch, counted from 0; of a single matrix 0.
+        matrix: u64,
         /// Where it happened.
         site: Site,
     },
     /// An iteration did not converge.
-    #[error("not converged: {count} elements left; does the matrix hold a NaN or an infinity?{site}")]
+    #[error("not converged: {count} elements{} left; does the matrix hold a NaN or an infinity?{site}", OfMatrix(*matrix))]
     NotConverged {
         /// How many elements did not converge.
         count: u64,
+        /// Which matrix of a batch, counted from 0; of a single matrix 0.
+        matrix: u64,
         /// Where it happened.
         site: Site,
     },
@@ -441,7 +447,7 @@ mod tests {
 
     #[test]
     fn an_error_survives_the_way_through_another_process() {
-        let e = Error::Singular { position: 3, site: Site::none() }.locate(|s| {
+        let e = Error::Singular { position: 3, matrix: 7, site: Site::none() }.locate(|s| {
             s.set_code(700, "CUDA_ERROR_ILLEGAL_ADDRESS").set_device("cuda:0", 7);
         });
         let sent = postcard::to_allocvec(&e).unwrap();

@@ -29,6 +29,15 @@ impl std::fmt::Display for Argument<'_> {
     }
 }
 
+/// Which matrix of a batch; nothing for the first, which may be the only one.
+pub(super) struct OfMatrix(pub(super) u64);
+
+impl std::fmt::Display for OfMatrix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.0 == 0 { Ok(()) } else { write!(f, " of matrix {}", self.0) }
+    }
+}
+
 /// Shows the first failure after the error that follows from it.
 pub(super) struct First<'a>(pub(super) &'a Option<Box<Error>>);
 

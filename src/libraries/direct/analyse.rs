@@ -183,7 +183,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Analyse<T, I> {
 
     fn finish(&self, total: u64) -> Result<u64> {
         if total & SINGULAR != 0 {
-            return Err(Error::Singular { position: total ^ SINGULAR, site: Site::none() });
+            return Err(Error::Singular { position: total ^ SINGULAR, matrix: 0, site: Site::none() });
         }
         if total > I::LARGEST as u64 {
             let kind = <I as crate::core::element::Element>::DTYPE;

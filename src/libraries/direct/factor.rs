@@ -125,8 +125,8 @@ fn unpack(raw: Packed) -> Result<Pivots> {
     let site = Site::none();
     match second >> 56 {
         0 => Ok(Pivots { perturbed: first as usize, negative: second as usize }),
-        1 => Err(Error::Singular { position: first, site }),
-        2 => Err(Error::NotPositiveDefinite { order: first, site }),
+        1 => Err(Error::Singular { position: first, matrix: 0, site }),
+        2 => Err(Error::NotPositiveDefinite { order: first, matrix: 0, site }),
         3 => Err(super::not_finite(first)),
         _ => Err(super::other_structure()),
     }

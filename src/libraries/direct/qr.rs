@@ -92,7 +92,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
             0 => Ok(()),
             OTHER => Err(super::other_structure()),
             _ if position & NOT_FINITE != 0 => Err(super::not_finite(position ^ NOT_FINITE)),
-            _ => Err(Error::Singular { position, site: Site::none() }),
+            _ => Err(Error::Singular { position, matrix: 0, site: Site::none() }),
         }
     }
 }

@@ -164,7 +164,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for SolveChecked<T, I> {
     }
 
     fn finish(&self, count: u64) -> Result<()> {
-        if count == 0 { Ok(()) } else { Err(Error::NotConverged { count, site: Site::none() }) }
+        if count == 0 { Ok(()) } else { Err(Error::NotConverged { count, matrix: 0, site: Site::none() }) }
     }
 }
 

@@ -115,8 +115,8 @@ impl<T: SolverElement> Routine for Sygvd<T> {
         let n = self.shape.a.rows as u64;
         match Meaning::NotConverged.verdict(raw) {
             // Above n it is n plus the order of a leading minor of B.
-            Err(Error::NotConverged { count, site }) if count > n => {
-                Err(Error::NotPositiveDefinite { order: count - n, site })
+            Err(Error::NotConverged { count, matrix, site }) if count > n => {
+                Err(Error::NotPositiveDefinite { order: count - n, matrix, site })
             }
             verdict => verdict,
         }

@@ -18,8 +18,8 @@
 //! - **Verdicts** come at the wait: [`Error::Singular`](crate::Error::Singular),
 //!   [`Error::NotPositiveDefinite`](crate::Error::NotPositiveDefinite),
 //!   [`Error::NotConverged`](crate::Error::NotConverged), with all tensors. They give the index of the failure, counted
-//!   from 1 as in LAPACK. For a batch they describe the first matrix that failed; the tensor `info` that comes back
-//!   describes each. [`PendingDispatch::into_parts`](crate::PendingDispatch::into_parts) returns the tensors at once and the
+//!   from 1 as in LAPACK. For a batch they describe the first matrix that failed, and say which it is; the tensor `info` that comes
+//!   back describes each. [`PendingDispatch::into_parts`](crate::PendingDispatch::into_parts) returns the tensors at once and the
 //!   verdict later. Of what was given by reference the copy comes back, or, if it was refused before there is one, a tensor
 //!   without elements.
 //! - **Form.** Pivots count from 1; reflectors and their `tau` are those of LAPACK's `geqrf`.

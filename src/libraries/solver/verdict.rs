@@ -25,16 +25,16 @@ pub(super) fn first(info: &[i32]) -> First {
 }
 
 impl Meaning {
-    /// The verdict.
+    /// The verdict, which says which matrix it is of.
     pub(super) fn verdict(self, first: First) -> Result<()> {
         let info = first as u32 as i32;
-        let site = Site::none();
+        let (matrix, site) = (first >> 32, Site::none());
         match (info, self) {
             (0, _) => Ok(()),
             (..0, _) => Err(Error::library(format!("cuSOLVER rejected argument {} of its routine", -i64::from(info)))),
-            (_, Meaning::Singular) => Err(Error::Singular { position: info as u64, site }),
-            (_, Meaning::NotPositiveDefinite) => Err(Error::NotPositiveDefinite { order: info as u64, site }),
-            (_, Meaning::NotConverged) => Err(Error::NotConverged { count: info as u64, site }),
+            (_, Meaning::Singular) => Err(Error::Singular { position: info as u64, matrix, site }),
+            (_, Meaning::NotPositiveDefinite) => Err(Error::NotPositiveDefinite { order: info as u64, matrix, site }),
+            (_, Meaning::NotConverged) => Err(Error::NotConverged { count: info as u64, matrix, site }),
         }
     }
 }
@@ -58,7 +58,7 @@ mod tests {
         assert_eq!(first(&[0, 0, 0]), 0);
         assert_eq!(first(&[0, 3, 1]), (1 << 32) | 3);
         let verdict = Meaning::Singular.verdict(first(&[0, 3, 1]));
-        assert!(matches!(verdict, Err(Error::Singular { position: 3, .. })), "{verdict:?}");
+        assert!(matches!(verdict, Err(Error::Singular { position: 3, matrix: 1, .. })), "{verdict:?}");
         assert!(matches!(Meaning::Singular.verdict(first(&[-4])), Err(Error::LibraryError { .. })));
         assert!(Meaning::NotConverged.verdict(first(&[])).is_ok());
     }

@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn typed_errors_cross_whole() {
         let (mut one, mut two) = UnixStream::pair().unwrap();
-        let error = Error::Singular { position: 3, site: Site::none() }.in_op("getrf", "solver");
+        let error = Error::Singular { position: 3, matrix: 7, site: Site::none() }.in_op("getrf", "solver");
         send(&mut one, &Message::Spill { place: 9, answer: Err(error.clone()) }).unwrap();
         match receive::<Message>(&mut two).unwrap() {
             Some(Message::Spill { place: 9, answer: Err(came) }) => assert_eq!(came, error),

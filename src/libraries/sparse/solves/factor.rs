@@ -100,8 +100,8 @@ impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
     fn finish(&self, row: u64) -> Result<()> {
         match (row, self.kind) {
             (0, _) => Ok(()),
-            (position, Kind::Ilu0) => Err(Error::Singular { position, site: Site::none() }),
-            (order, Kind::Ic0) => Err(Error::NotPositiveDefinite { order, site: Site::none() }),
+            (position, Kind::Ilu0) => Err(Error::Singular { position, matrix: 0, site: Site::none() }),
+            (order, Kind::Ic0) => Err(Error::NotPositiveDefinite { order, matrix: 0, site: Site::none() }),
         }
     }
 }
