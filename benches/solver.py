@@ -38,6 +38,11 @@ def small(library, only):
         for n in [4, 8, 16, 32]:
             data = matrix(n, SMALL, False, dtype)
             row(f"qr, q {SMALL} x {n} {text}", lambda: library.up(data), library.factors, only)
+            positive = matrix(n, SMALL, True, dtype)
+            b = library.up(data[:, :, :1].copy())
+            for name, call, of in [("lu", library.small_lu, data), ("cholesky", library.small_cholesky, positive),
+                                   ("inverse", library.inverse, data), ("system", lambda a: library.system(a, b), data)]:
+                row(f"{name} {SMALL} x {n} {text}, small", lambda: library.up(of), call, only)
             if hasattr(library, "least"):
                 tall, b = data[:, :, : n // 2].copy(), library.up(data[:, :, :1].copy())
                 row(f"solve {SMALL} x {n} x {n // 2} {text}", lambda: library.up(tall), lambda a: library.least(a, b), only)
@@ -87,6 +92,18 @@ class Scipy:
     def factors(self, a):
         np.linalg.qr(a)  # NumPy's, which loops over a batch itself
 
+    def small_lu(self, a):
+        np.linalg.slogdet(a)  # NumPy has no LU but in this
+
+    def small_cholesky(self, a):
+        np.linalg.cholesky(a)
+
+    def inverse(self, a):
+        np.linalg.inv(a)
+
+    def system(self, a, b):
+        np.linalg.solve(a, b)
+
     def svd(self, a):
         self.each(a, lambda a: self.l.svd(a, full_matrices=False, overwrite_a=True, check_finite=False))
 
@@ -130,6 +147,18 @@ class Torch:
     def least(self, a, b):
         self.done(self.t.linalg.lstsq(a, b))
 
+    def small_lu(self, a):
+        self.done(self.t.linalg.lu_factor_ex(a))
+
+    def small_cholesky(self, a):
+        self.done(self.t.linalg.cholesky_ex(a))
+
+    def inverse(self, a):
+        self.done(self.t.linalg.inv_ex(a))
+
+    def system(self, a, b):
+        self.done(self.t.linalg.solve_ex(a, b))
+
     def svd(self, a):
         self.done(self.t.linalg.svd(a, full_matrices=False))
 
@@ -166,6 +195,17 @@ class Cupy:
 
     def qr(self, a):
         self.done(self.c.linalg.qr(a, mode="raw"))
+
+    small_lu = lu
+
+    def small_cholesky(self, a):
+        self.done(self.c.linalg.cholesky(a))
+
+    def inverse(self, a):
+        self.done(self.c.linalg.inv(a))
+
+    def system(self, a, b):
+        self.done(self.c.linalg.solve(a, b))
 
     def factors(self, a):
         self.done(self.c.linalg.qr(a))

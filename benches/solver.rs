@@ -100,7 +100,8 @@ fn each<T: SolverElement>(bench: &Bench, text: &str, of: fn(f64) -> T) {
     }
 }
 
-/// Many small matrices: Q and R as two tensors, and least squares of twice as many rows as columns.
+/// Many small matrices: Q and R as two tensors, LU, Cholesky, systems with one right side, inverses, and least squares of twice as many
+/// rows as columns.
 fn many_small<T: SolverElement>(bench: &Bench, text: &str, of: fn(f64) -> T) {
     let solver = bench.device.solver();
     for n in [4, 8, 16, 32] {
@@ -114,6 +115,22 @@ fn many_small<T: SolverElement>(bench: &Bench, text: &str, of: fn(f64) -> T) {
                 drop(qr.q(&solver).unwrap().await_result().unwrap());
             },
         );
+        let general = || (layout, matrix(n, n, count, false, of));
+        bench.row(&format!("lu {count} x {n} {text}, small"), general, |a| {
+            drop(solver.lu(a).unwrap().await_result().unwrap());
+        });
+        let positive = || (layout, matrix(n, n, count, true, of));
+        bench.row(&format!("cholesky {count} x {n} {text}, small"), positive, |a| {
+            drop(solver.cholesky(Uplo::Lower, a).unwrap().await_result().unwrap());
+        });
+        bench.row(&format!("inverse {count} x {n} {text}, small"), general, |a| {
+            drop(solver.inverse(a).unwrap().await_result().unwrap());
+        });
+        let b = bench.device.upload(matrix(n, 1, count, false, of)).unwrap().await_result().unwrap();
+        let b = b.with_layout(Layout::columns(n, 1).batch(count, n)).unwrap();
+        bench.row(&format!("system {count} x {n} {text}, small"), general, |a| {
+            drop(solver.solve(Structure::General, a, &b).unwrap().await_result().unwrap());
+        });
         let (m, n) = (n, n / 2);
         let layout = Layout::columns(m, n).batch(count, m * n);
         let b = bench.device.upload(matrix(m, 1, count, false, of)).unwrap().await_result().unwrap();

@@ -1,10 +1,11 @@
 //! Cholesky factors: potrf, potrs, potri.
 
 use super::Inverse;
+use super::given::sizes;
 use super::prelude::*;
 use crate::core::op::Verdict;
 #[cfg(feature = "host")]
-use crate::core::room::{collected, filled};
+use crate::core::room::collected;
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::batched;
 #[cfg(feature = "cuda")]
@@ -84,7 +85,7 @@ impl<T: SolverElement> Cholesky<T> {
     fn potrs(&self, solver: &Solver, b: Given<'_, T>) -> Submitted<Tensor<T>> {
         let (uplo, factor) = (self.uplo, matrices_of("a", &self.factor));
         solver.with_factors(Potrs::<T>::NAME, factor, b, &self.factor, |(a, factor), b, x| {
-            solver.submit(Potrs { shape: Shape { uplo, a }, b, _type: PhantomData }, (factor,), (x,))
+            solver.submit(Potrs { shape: Shape { uplo, a }, triangle: None, b, _type: PhantomData }, (factor,), (x,))
         })
     }
 
@@ -92,14 +93,15 @@ impl<T: SolverElement> Cholesky<T> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a factor that is not square or whose columns are not contiguous; at the wait
-    /// [`Error::Singular`] if the factor has a zero on its diagonal. The tensor comes back.
+    /// [`Error::Singular`] if the factor has a zero on its diagonal. The tensor comes back, and an info for each matrix.
     pub fn inverse(self, solver: &Solver) -> Submitted<Inverse<T>, Verdict> {
-        match Matrix::of("a", self.factor.layout()) {
-            Ok(a) => {
+        let info = sizes("a", self.factor.layout()).and_then(|(batch, _)| solver.new_tensor(batch, &[]));
+        match Matrix::of("a", self.factor.layout()).and_then(|a| Ok((a, info?))) {
+            Ok((a, info)) => {
                 let shape = Shape { uplo: self.uplo, a };
-                solver.submit(Potri { shape, _type: PhantomData }, (), (self.factor,))
+                solver.submit(Potri { shape, _type: PhantomData }, (), (self.factor, info))
             }
-            Err(error) => Err(solver.refuse(Potri::<T>::NAME, error, |_| Ok((self.factor,)))),
+            Err(error) => Err(solver.refuse(Potri::<T>::NAME, error, |d| Ok((self.factor, d.uninit([0])?)))),
         }
     }
 
@@ -148,6 +150,10 @@ impl<T: SolverElement> Routine for Potrf<T> {
     #[cfg(feature = "host")]
     fn host(&self, (): (), (a, info): (&mut [T], &mut [i32])) -> Result<First> {
         let (of, upper) = (&self.shape.a, self.shape.uplo == Uplo::Upper);
+        if let Some(job) = System::new::<T>(Row::Cholesky { upper }, of, None) {
+            systems(&job, Systems::alone((of, a), &mut *info));
+            return Ok(first(info.get(..of.count).unwrap_or_default()));
+        }
         let items = collected(batch::parts_mut(of, a).into_iter().zip(info.iter_mut()))?;
         batch::each(items, batch::cube(of.rows) / 3, |(a, info), threads| *info = T::potrf(upper, a, threads));
         Ok(first(info.get(..of.count).unwrap_or_default()))
@@ -157,6 +163,9 @@ impl<T: SolverElement> Routine for Potrf<T> {
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let (of, (a, info)) = (&self.shape.a, queue.writes());
         let (a, info) = (a.address(), info.address());
+        if let Some(job) = System::new::<T>(Row::Cholesky { upper: self.shape.uplo == Uplo::Upper }, of, None) {
+            return small_lu::launch_told::<T>(queue, &job, of.count, small_lu::At::new((of, a)).info(info));
+        }
         if of.is_empty() {
             calls::no_infos(queue, info, of.count)?;
         } else if !batched::cholesky_batched::<T>(queue, self.shape.uplo, of, a, info)? {
@@ -176,13 +185,18 @@ impl<T: SolverElement> Routine for Potrf<T> {
 impl<T: SolverElement> Routine for Potri<T> {
     type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "potri";
-    const OPERANDS: OperandNames = (&[], &["a"]);
+    const OPERANDS: OperandNames = (&[], &["a", "info"]);
     type Reads = ();
     type Output = Inverse<T>;
     type Raw = First;
 
-    fn check(&self, (): &(), (a,): &Spans<(T,)>) -> Result<()> {
-        self.shape.check(a.len())
+    fn check(&self, (): &(), (a, info): &Spans<(T, i32)>) -> Result<()> {
+        self.shape.check(a.len())?;
+        check_len("info", 1, self.shape.a.count, info.len())
+    }
+
+    fn overwrites_each(&self, (_, info): &Spans<(T, i32)>, index: usize) -> bool {
+        index == 1 && self.shape.a.count == info.len()
     }
 
     fn cost(&self) -> Cost {
@@ -191,18 +205,25 @@ impl<T: SolverElement> Routine for Potri<T> {
     }
 
     #[cfg(feature = "host")]
-    fn host(&self, (): (), (a,): (&mut [T],)) -> Result<First> {
+    fn host(&self, (): (), (a, info): (&mut [T], &mut [i32])) -> Result<First> {
         let (of, upper) = (&self.shape.a, self.shape.uplo == Uplo::Upper);
-        let mut info = filled(of.count, 0)?;
-        let items = collected(batch::parts_mut(of, a).into_iter().zip(&mut info))?;
+        if let Some(job) = System::new::<T>(Row::CholeskyInverse { upper }, of, None) {
+            systems(&job, Systems::alone((of, a), &mut *info));
+            return Ok(first(info.get(..of.count).unwrap_or_default()));
+        }
+        let items = collected(batch::parts_mut(of, a).into_iter().zip(info.iter_mut()))?;
         batch::each(items, batch::cube(of.rows), |(a, info), threads| *info = T::potri(upper, a, threads));
-        Ok(first(&info))
+        Ok(first(info.get(..of.count).unwrap_or_default()))
     }
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        let (of, (a,)) = (&self.shape.a, queue.writes());
-        let info = queue.scratch(4 * of.count.max(1))?;
+        let (of, (a, info)) = (&self.shape.a, queue.writes());
+        let info = info.address();
+        if let Some(job) = System::new::<T>(Row::CholeskyInverse { upper: self.shape.uplo == Uplo::Upper }, of, None) {
+            let at = small_lu::At::new((of, a.address())).info(info);
+            return small_lu::launch_told::<T>(queue, &job, of.count, at);
+        }
         if of.is_empty() {
             calls::no_infos(queue, info, of.count)?;
         } else {
@@ -223,8 +244,27 @@ impl<T: SolverElement> Routine for Potri<T> {
 #[serde(bound = "")]
 pub(super) struct Potrs<T> {
     shape: Shape,
+    /// In place of a factor a triangle, which is solved with alone: whether it is transposed. Only of small matrices.
+    triangle: Option<bool>,
     b: Matrix,
     _type: PhantomData<T>,
+}
+
+impl<T: SolverElement> Potrs<T> {
+    /// A triangle of small matrices, or of one that all right sides share.
+    pub(super) fn triangle(shape: Shape, transposed: bool, b: Matrix) -> Self {
+        Potrs { shape, triangle: Some(transposed), b, _type: PhantomData }
+    }
+
+    /// What is done where the matrices are small.
+    fn small(&self) -> Option<System> {
+        let upper = self.shape.uplo == Uplo::Upper;
+        let row = match self.triangle {
+            Some(transposed) => Row::Triangle { upper, transposed },
+            None => Row::CholeskySolve { upper },
+        };
+        System::new::<T>(row, &self.shape.a, Some(&self.b))
+    }
 }
 
 impl<T: SolverElement> Routine for Potrs<T> {
@@ -236,8 +276,12 @@ impl<T: SolverElement> Routine for Potrs<T> {
     type Raw = ();
 
     fn check(&self, (a,): &Spans<(T,)>, (b,): &Spans<(T,)>) -> Result<()> {
-        self.shape.check(a.len())?;
+        self.shape.a.check_read("a", a.len())?;
+        self.shape.a.check_square("a")?;
         self.b.check("b", b.len())?;
+        if self.small().is_none() && (self.triangle.is_some() || self.shape.a.is_shared()) {
+            return Err(Error::invalid("a", "a triangle, or one for all, but the matrices are not small"));
+        }
         self.b.check_beside("b", self.shape.a.rows, &self.shape.a)
     }
 
@@ -252,6 +296,11 @@ impl<T: SolverElement> Routine for Potrs<T> {
         if of_b.is_empty() {
             return Ok(());
         }
+        if let Some(job) = self.small() {
+            let (a, pivots) = ((of_a, Memory::Read(a)), Memory::Read(&[][..]));
+            systems(&job, Systems { a, pivots, b: (of_b, b), info: &mut [] });
+            return Ok(());
+        }
         let items = collected(batch::parts(of_a, a).into_iter().zip(batch::parts_mut(of_b, b)))?;
         let work = of_a.rows.saturating_mul(of_a.rows).saturating_mul(of_b.cols);
         batch::each(items, work, |(a, b), threads| T::potrs(upper, a, b, threads));
@@ -264,6 +313,10 @@ impl<T: SolverElement> Routine for Potrs<T> {
         let (of_a, of_b) = (&self.shape.a, &self.b);
         if of_b.is_empty() {
             return Ok(());
+        }
+        if let Some(job) = self.small() {
+            let at = small_lu::At::new((of_a, a.address())).beside((of_b, b.address()));
+            return small_lu::launch::<T>(queue, &job, of_a.count, at);
         }
         let info = queue.scratch(4)?;
         for k in 0..of_a.count {
@@ -281,12 +334,14 @@ impl<T: SolverElement> Routine for Potrs<T> {
 
 impl Solver {
     /// The Cholesky factor of the matrix of which A holds the triangle that `uplo` names (`potrf`; `cusolverDnXpotrf`), or of each
-    /// of a batch, in the memory of A if it is given by value. The imaginary parts of the diagonal are not read.
+    /// of a batch, in the memory of A if it is given by value. The imaginary parts of the diagonal are not read. Of real matrices with at
+    /// most 32 rows, a batch takes one kernel of our own (see the [module](crate::solver)).
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when A is not square; a stale or foreign tensor. At the wait
-    /// [`Error::NotPositiveDefinite`] with the order of the first leading minor that is not. Both tensors come back: A, whose
-    /// triangle is then undefined, and the infos.
+    /// [`Error::NotPositiveDefinite`] with the order of the first leading minor that is not. Both tensors come back: the infos, and A,
+    /// whose triangle is then what it was in a matrix of the kernel's sizes, NaN if it held a NaN or an infinity, and undefined in
+    /// larger and complex ones.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {

@@ -156,66 +156,8 @@ pub(super) fn of_cholesky<T: SolverElement>(solver: &Solver, l: &Cholesky<T>) ->
 type Diagonals<T> = PendingDispatch<Vec<T>, Verdict>;
 
 fn diagonal<T: SolverElement>(solver: &Solver, factors: &Tensor<T>) -> Result<(Matrix, Diagonals<T>)> {
-    let (a, from) = matrices_of("a", factors)?;
+    let (a, _) = matrices_of("a", factors)?;
     a.check_square("a")?;
-    let to = solver.new_tensor(&[a.count], &[a.rows])?;
-    let to = solver.submit(Diagonal { a, _type: PhantomData }, (from,), (to,))?.into_output();
+    let to = solver.device.contiguous(factors.diagonal(0, -2, -1)?)?.into_output();
     Ok((a, solver.device.download(&to)?))
-}
-
-/// Copies the diagonals of all matrices, one after the other.
-#[derive(serde::Serialize, serde::Deserialize)]
-#[serde(bound = "")]
-pub(super) struct Diagonal<T> {
-    a: Matrix,
-    _type: PhantomData<T>,
-}
-
-impl<T: SolverElement> Routine for Diagonal<T> {
-    type Front = crate::libraries::solver::Solver;
-    const NAME: &'static str = "diagonal";
-    const OPERANDS: OperandNames = (&["a"], &["determinant"]);
-    const CALLS: bool = false;
-    type Reads = (T,);
-    type Output = Tensor<T>;
-    type Raw = ();
-
-    fn check(&self, (a,): &Spans<(T,)>, (to,): &Spans<(T,)>) -> Result<()> {
-        self.a.check("a", a.len())?;
-        check_len("diagonal", self.a.size(), self.a.count, to.len())
-    }
-
-    fn overwrites_each(&self, (to,): &Spans<(T,)>, _: usize) -> bool {
-        self.a.size().checked_mul(self.a.count) == Some(to.len())
-    }
-
-    fn cost(&self) -> Cost {
-        cost::<T>(0, [0; 3], self.a.count, self.a.size().saturating_mul(2))
-    }
-
-    #[cfg(feature = "host")]
-    fn host(&self, (a,): (&[T],), (to,): (&mut [T],)) -> Result<()> {
-        let to = batch::vectors_mut(to, self.a.size(), self.a.count);
-        for ((a, _, _, ld), to) in batch::parts(&self.a, a).into_iter().zip(to) {
-            to.iter_mut().zip(a.iter().step_by(ld.saturating_add(1))).for_each(|(to, x)| *to = *x);
-        }
-        Ok(())
-    }
-
-    #[cfg(feature = "cuda")]
-    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        let ((a,), (to,), of) = (queue.reads(), queue.writes(), &self.a);
-        let (n, element) = (of.size(), size_of::<T>());
-        for k in 0..if n == 0 { 0 } else { of.count } {
-            let from = (of.address::<T>(a.address(), k), (of.leading() + 1) * element);
-            let to = (to.address() + (k * n * element) as u64, element);
-            // SAFETY: the diagonal lies inside its operand and the target holds `n` elements for each matrix (checked).
-            unsafe { queue.copy_columns(to, from, element, n) }?;
-        }
-        Ok(())
-    }
-
-    fn finish(&self, (): ()) -> Result<()> {
-        Ok(())
-    }
 }

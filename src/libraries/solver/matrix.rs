@@ -97,6 +97,16 @@ impl Matrix {
 
     /// Checks the shape itself: leading dimension and distances are large enough, and nothing overflows.
     pub(super) fn check_shape(&self, name: &'static str) -> Result<()> {
+        self.check_shape_of(name, false)
+    }
+
+    /// Whether the matrices of the batch are one matrix.
+    pub(super) fn is_shared(&self) -> bool {
+        self.count > 1 && self.distance() == 0
+    }
+
+    /// The same, where one matrix may be that of the whole batch.
+    fn check_shape_of(&self, name: &'static str, read: bool) -> Result<()> {
         let Matrix { rows, cols, count, .. } = *self;
         let (ld, distance) = (self.leading(), self.distance());
         for (what, value) in [("rows", rows), ("columns", cols), ("matrices", count), ("elements between columns", ld)]
@@ -112,7 +122,7 @@ impl Matrix {
             ));
         }
         match (self.span(), self.len()) {
-            (Some(one), Some(_)) if count < 2 || distance >= one => Ok(()),
+            (Some(one), Some(_)) if count < 2 || distance >= one || (read && distance == 0) => Ok(()),
             (Some(one), Some(_)) => {
                 Err(Error::invalid(name, format!("matrices {distance} elements apart overlap: each spans {one}")))
             }
@@ -123,6 +133,16 @@ impl Matrix {
     /// Checks [the shape](Self::check_shape), and that a buffer of `len` elements holds it.
     pub(super) fn check(&self, name: &'static str, len: usize) -> Result<()> {
         self.check_shape(name)?;
+        self.check_room(name, len)
+    }
+
+    /// The same, where one matrix may be that of the whole batch.
+    pub(super) fn check_read(&self, name: &'static str, len: usize) -> Result<()> {
+        self.check_shape_of(name, true)?;
+        self.check_room(name, len)
+    }
+
+    fn check_room(&self, name: &'static str, len: usize) -> Result<()> {
         let need = self.len().unwrap_or(usize::MAX);
         if need <= len {
             return Ok(());

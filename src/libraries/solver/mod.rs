@@ -1,5 +1,5 @@
-//! Dense factorizations, solutions and spectra: cuSOLVER on a GPU, our own recursions and crate `faer` on the CPU; small QR by loops
-//! and a kernel of our own on both.
+//! Dense factorizations, solutions and spectra: cuSOLVER on a GPU, our own recursions and crate `faer` on the CPU; small QR, LU,
+//! Cholesky and triangles by loops and kernels of our own on both.
 //!
 //! # Conventions
 //! - **Operands** are tensors. The last two axes are the rows and columns of a matrix, the axes before them a batch; a buffer is
@@ -24,16 +24,20 @@
 //!   without elements.
 //! - **Form.** Pivots count from 1; reflectors and their `tau` are those of LAPACK's `geqrf`.
 //! - **Numbers.** A NaN or an infinity in a matrix is not a fault of the device. Spectra, [`Solver::pinv`] and
-//!   [`Solver::lstsq`] report [`Error::NotConverged`](crate::Error::NotConverged). Factorizations and solutions promise
+//!   [`Solver::lstsq`] report [`Error::NotConverged`](crate::Error::NotConverged). Factorizations and solutions of large matrices promise
 //!   nothing: they compute with it as LAPACK does. A NaN may come back as a NaN, or as the verdict that a pivot is zero
 //!   or that a minor is not positive; an infinity may vanish where a pivot divides by it, so that the solution of
 //!   `[inf 1; 1 2]` is finite, as in NumPy. Check the input if it may hold either.
-//! - **Small matrices.** QR, and systems by LU, of f32 and f64 with at most 32 rows and columns ([`Solver::qr`], [`Qr::q`],
-//!   [`Qr::apply`] from the left, [`Qr::solve`], and [`Solver::solve`] with [`Structure::General`]; C and B have at most 32 columns)
-//!   are computed by one kernel for a batch of any length, and on the CPU by loops over several matrices side by side. A matrix has
-//!   the same bits alone, anywhere in a batch, on a GPU and on any CPU. A matrix that holds a NaN or an infinity has NaN in all its
-//!   factors, and its info is 1 where it is solved; the others of the batch are what they are without it. Larger matrices, other
-//!   types and QR with column pivoting are as above, with other bits.
+//! - **Small matrices.** QR, LU, Cholesky and triangles of f32 and f64 with at most 32 rows and columns ([`Solver::qr`], [`Qr::q`],
+//!   [`Qr::apply`] from the left, [`Qr::solve`]; [`Solver::lu`], [`Lu::solve`], [`Solver::inverse`], [`Lu::inverse`];
+//!   [`Solver::cholesky`], [`Cholesky::solve`], [`Cholesky::inverse`]; [`Solver::trtri`], [`Device::solve_triangular`]; and
+//!   [`Solver::solve`] with [`Structure::General`] and [`Structure::PositiveDefinite`]; C and B have at most 32 columns) are computed by
+//!   one kernel for a batch of any length, and on the CPU by loops over several matrices side by side. The operation, the sizes and the
+//!   type decide, never the length of the batch: a matrix has the same bits alone, anywhere in a batch, on a GPU and on any CPU. A matrix
+//!   that holds a NaN or an infinity has NaN in all its factors (of a triangle, in that triangle), its inverse is NaN, its solutions
+//!   are not written, and its info is 1; the others of the batch are what they are without it. So is a singular matrix alone singular: its
+//!   LU factors are complete, its inverse is NaN, its solutions are not written; and one that is not positive definite keeps its
+//!   triangle. Larger matrices, other types and QR with column pivoting are as above, with other bits.
 //! - **Determinism.** The same call gives the same bits on the same machine with the same number of threads. On a GPU
 //!   cuSOLVER promises this for most routines, but not for [`Solver::ldl`], nor for [`Solver::solve`] where that uses
 //!   it.
@@ -212,7 +216,6 @@ pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
         registry.call::<cholesky::Potrs<T>>();
         registry.call::<cholesky::Potri<T>>();
         registry.call::<triangle::Trtri<T>>();
-        registry.call::<determinant::Diagonal<T>>();
         registry.call::<qr::Geqrf<T, false>>();
         registry.call::<qr::Geqrf<T, true>>();
         registry.call::<qr::Qrs<T>>();

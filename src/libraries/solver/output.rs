@@ -12,14 +12,16 @@ use crate::device::tensor::{Strided, Tensor};
 pub struct Inverse<T: SolverElement> {
     /// The inverse of each matrix.
     pub matrix: Tensor<T>,
+    /// An info for each matrix: all zero.
+    pub info: Tensor<i32>,
 }
 
 impl<T: SolverElement> Output for Inverse<T> {
-    type Writes = (Strided<T>,);
+    type Writes = (Strided<T>, Strided<i32>);
     type Host = ();
 
-    fn join((matrix,): Bufs<Self>, (): ()) -> Result<Self> {
-        Ok(Inverse { matrix })
+    fn join((matrix, info): Bufs<Self>, (): ()) -> Result<Self> {
+        Ok(Inverse { matrix, info })
     }
 }
 

@@ -4,13 +4,14 @@
 pub(super) use super::batch;
 pub(super) use super::given::{Given, GivenTensor, elements_of, head, matrices_of};
 #[cfg(feature = "host")]
-pub(super) use super::host::{Memory, Operands, small};
+pub(super) use super::host::{Memory, Operands, Systems, small, systems};
 pub(super) use super::matrix::{Matrix, check_len};
 #[cfg(feature = "cuda")]
-pub(super) use super::native::{At, Copy, Group};
+pub(super) use super::native::{At, Copy, Group, small_lu};
 #[cfg(feature = "cuda")]
 pub(super) use super::routine::Call;
 pub(super) use super::routine::{Routine, cost};
+pub(super) use super::small::systems::{Row, System};
 pub(super) use super::small::{Job, Task, fits};
 #[cfg(feature = "host")]
 pub(super) use super::verdict::first;

@@ -5,6 +5,7 @@
 #[cfg(test)]
 #[cfg(all(feature = "cuda", feature = "host"))]
 mod tests;
+pub(super) mod systems;
 
 use super::matrix::Matrix;
 use crate::core::element::{DType, Element};
@@ -28,8 +29,6 @@ pub(super) enum Task {
     Solve,
     /// Factors and least squares, or the solution of least norm of a wide matrix, whose memory stays as it was.
     Least,
-    /// Systems of square matrices by LU.
-    Square,
 }
 
 /// What is done with each matrix, and how it lies in memory.

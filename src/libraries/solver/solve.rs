@@ -43,12 +43,21 @@ pub(super) struct Gesv<T> {
 }
 
 impl<T: SolverElement> Gesv<T> {
-    /// What is done where the matrices are small.
+    /// What is done where the matrices are small, but not square.
     fn small(&self) -> Option<Job> {
         let Matrix { rows, cols, .. } = self.a;
-        let small = self.structure == Structure::General && !self.a.is_empty();
-        let task = if rows == cols { Task::Square } else { Task::Least };
-        (small && fits::<T>(&[rows, cols, self.b.cols])).then(|| Job::new(task, &self.a).beside(&self.b))
+        let small = self.structure == Structure::General && rows != cols && !self.a.is_empty();
+        (small && fits::<T>(&[rows, cols, self.b.cols])).then(|| Job::new(Task::Least, &self.a).beside(&self.b))
+    }
+
+    /// What is done where they are small and square.
+    fn system(&self) -> Option<System> {
+        let row = match self.structure {
+            Structure::General if self.a.rows == self.a.cols => Row::Solve,
+            Structure::PositiveDefinite(uplo) => Row::PositiveSolve { upper: uplo == Uplo::Upper },
+            _ => return None,
+        };
+        System::new::<T>(row, &self.a, Some(&self.b))
     }
 }
 
@@ -87,6 +96,11 @@ impl<T: SolverElement> Routine for Gesv<T> {
             small(&job, Operands { a, tau: Memory::Read(&[]), b, info: &mut *info });
             return Ok(first(info.get(..of_a.count).unwrap_or_default()));
         }
+        if let Some(job) = self.system() {
+            let (a, b) = ((of_a, Memory::Write(a)), (of_b, b));
+            systems(&job, Systems { a, pivots: Memory::Read(&[]), b, info: &mut *info });
+            return Ok(first(info.get(..of_a.count).unwrap_or_default()));
+        }
         let items =
             collected(batch::parts_mut(of_a, a).into_iter().zip(batch::parts_mut(of_b, b)).zip(info.iter_mut()))?;
         batch::each(items, batch::cube(of_a.size()), |((a, b), info), threads| {
@@ -115,6 +129,10 @@ impl<T: SolverElement> Routine for Gesv<T> {
             let (a, b) = ((a.address(), of_a.distance()), (b.address(), of_b.distance()));
             small_qr::launch::<T>(queue, &job, of_a.count, small_qr::Operands { a, tau: 0, b, info })?;
             return calls::verdict(queue, info, of_a.count);
+        }
+        if let Some(job) = self.system() {
+            let at = small_lu::At::new((of_a, a.address())).beside((of_b, b.address())).info(info);
+            return small_lu::launch_told::<T>(queue, &job, of_a.count, at);
         }
         for k in 0..of_a.count {
             let a = (of_a.address::<T>(a.address(), k), of_a.leading());
@@ -278,7 +296,7 @@ impl Solver {
     /// # Errors
     /// [`Error::InvalidArgument`], with both shapes, when B has not as many rows as A, or another batch; when A is not square,
     /// but has a structure; a stale or foreign tensor. At the wait [`Error::Singular`] or [`Error::NotPositiveDefinite`];
-    /// then what the tensors hold of that matrix is not specified. An A that is not square is singular if a column (a row, if there are fewer rows than columns) is
+    /// then what the tensors hold of that matrix is not specified (of small matrices the [module](crate::solver) says it). An A that is not square is singular if a column (a row, if there are fewer rows than columns) is
     /// by rounding a combination of those before it: what R has on its diagonal is at most `max(rows, cols)` machine
     /// epsilons times the norm of the column. A, B and an info for each matrix come back.
     ///

@@ -5,7 +5,7 @@ use super::cholesky::Shape;
 use super::prelude::*;
 use crate::core::op::Verdict;
 #[cfg(feature = "host")]
-use crate::core::room::{collected, filled};
+use crate::core::room::collected;
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::calls;
 #[cfg(feature = "cuda")]
@@ -21,16 +21,29 @@ pub(super) struct Trtri<T> {
     _type: PhantomData<T>,
 }
 
+impl<T: SolverElement> Trtri<T> {
+    /// What is done where the matrices are small.
+    fn small(&self) -> Option<System> {
+        let (upper, unit) = (self.shape.uplo == Uplo::Upper, self.diag == Diag::Unit);
+        System::new::<T>(Row::TriangleInverse { upper, unit }, &self.shape.a, None)
+    }
+}
+
 impl<T: SolverElement> Routine for Trtri<T> {
     type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "trtri";
-    const OPERANDS: OperandNames = (&[], &["a"]);
+    const OPERANDS: OperandNames = (&[], &["a", "info"]);
     type Reads = ();
     type Output = Inverse<T>;
     type Raw = First;
 
-    fn check(&self, (): &(), (a,): &Spans<(T,)>) -> Result<()> {
-        self.shape.check(a.len())
+    fn check(&self, (): &(), (a, info): &Spans<(T, i32)>) -> Result<()> {
+        self.shape.check(a.len())?;
+        check_len("info", 1, self.shape.a.count, info.len())
+    }
+
+    fn overwrites_each(&self, (_, info): &Spans<(T, i32)>, index: usize) -> bool {
+        index == 1 && self.shape.a.count == info.len()
     }
 
     fn cost(&self) -> Cost {
@@ -40,18 +53,25 @@ impl<T: SolverElement> Routine for Trtri<T> {
     }
 
     #[cfg(feature = "host")]
-    fn host(&self, (): (), (a,): (&mut [T],)) -> Result<First> {
+    fn host(&self, (): (), (a, info): (&mut [T], &mut [i32])) -> Result<First> {
         let (of, upper, unit) = (&self.shape.a, self.shape.uplo == Uplo::Upper, self.diag == Diag::Unit);
-        let mut info = filled(of.count, 0)?;
-        let items = collected(batch::parts_mut(of, a).into_iter().zip(&mut info))?;
+        if let Some(job) = self.small() {
+            systems(&job, Systems::alone((of, a), &mut *info));
+            return Ok(first(info.get(..of.count).unwrap_or_default()));
+        }
+        let items = collected(batch::parts_mut(of, a).into_iter().zip(info.iter_mut()))?;
         batch::each(items, batch::cube(of.rows) / 6, |(a, info), threads| *info = T::trtri(upper, unit, a, threads));
-        Ok(first(&info))
+        Ok(first(info.get(..of.count).unwrap_or_default()))
     }
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        let (of, (a,)) = (&self.shape.a, queue.writes());
-        let info = queue.scratch(4 * of.count.max(1))?;
+        let (of, (a, info)) = (&self.shape.a, queue.writes());
+        let info = info.address();
+        if let Some(job) = self.small() {
+            let at = small_lu::At::new((of, a.address())).info(info);
+            return small_lu::launch_told::<T>(queue, &job, of.count, at);
+        }
         if of.is_empty() {
             calls::no_infos(queue, info, of.count)?;
         } else {
@@ -89,7 +109,7 @@ impl Solver {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when A is not square; a stale or foreign tensor; at the wait [`Error::Singular`] with the
-    /// first zero on the diagonal, and then A is unchanged. The tensor comes back.
+    /// first zero on the diagonal, and then A is unchanged. The tensor comes back, and an info for each matrix.
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -110,11 +130,11 @@ impl Solver {
     }
 
     fn inverted<T: SolverElement>(&self, uplo: Uplo, diag: Diag, a: Given<'_, T>) -> Submitted<Inverse<T>, Verdict> {
-        match self.taken(a, |_, _| Ok(())) {
-            Ok((of_a, a, ())) => {
-                self.submit(Trtri { shape: Shape { uplo, a: of_a }, diag, _type: PhantomData }, (), (a,))
+        match self.taken(a, |batch, _| self.new_tensor(batch, &[])) {
+            Ok((of_a, a, info)) => {
+                self.submit(Trtri { shape: Shape { uplo, a: of_a }, diag, _type: PhantomData }, (), (a, info))
             }
-            Err((error, a)) => Err(self.refuse(Trtri::<T>::NAME, error, |d| Ok((a.back(d)?,)))),
+            Err((error, a)) => Err(self.refuse(Trtri::<T>::NAME, error, |d| Ok((a.back(d)?, d.uninit([0])?)))),
         }
     }
 }

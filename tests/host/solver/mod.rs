@@ -16,5 +16,6 @@ mod nist;
 mod refined;
 mod refusals;
 mod small;
+mod small_systems;
 mod special;
 mod spectra;

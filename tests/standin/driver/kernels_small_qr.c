@@ -144,75 +144,135 @@ static double root_double(double x) { return sqrt(x); }
 SMALL(float, uint32_t, 23, 0xff, 127u, 100u, small_qr_4)
 SMALL(double, uint64_t, 52, 0x7ff, (uint64_t)1023, (uint64_t)1000, small_qr_8)
 
-/* Parameters: a, lda, step_a, b, ldb, step_b, n, right, count, info, width. */
+/* Systems (src/libraries/solver/kernels/small_lu.cu). Parameters: a, lda, step_a, pivots, b, ldb, step_b, rows, cols, right, count, info,
+ * what, width. */
+enum {
+    LU = 1, CHOLESKY = 2, PIVOTS = 4, KEEP = 8, EYE = 16, IN_PLACE = 32, CHECK = 64, CLEAR = 128, BELOW = 256, ABOVE = 512, STRICT = 1024,
+    BACK = 2048
+};
+enum { STAGE = 1, IS_UPPER = 2, TRANSPOSED = 4, UNIT = 8 };
+
 static void lu_operands(struct command *command, const struct launch *launch, size_t bytes) {
     const uint64_t *s = launch->slots;
-    for (uint64_t i = 0; i < s[8] && i < MATRICES; i++) {
-        uint64_t k = i + 1 == MATRICES ? s[8] - 1 : i;
-        add_operand(command, WRITE, (struct range){s[0] + bytes * k * s[2], s[6] * bytes, s[1] * bytes, s[6]});
-        if (s[7] > 0) add_operand(command, WRITE, (struct range){s[3] + bytes * k * s[5], s[6] * bytes, s[4] * bytes, s[7]});
+    uint64_t what = s[12], size = s[7] < s[8] ? s[7] : s[8];
+    for (uint64_t i = 0; i < s[10] && i < MATRICES; i++) {
+        uint64_t k = i + 1 == MATRICES ? s[10] - 1 : i;
+        struct range a = {s[0] + bytes * k * s[2], s[7] * bytes, s[1] * bytes, s[8]};
+        add_operand(command, what & (KEEP | IN_PLACE) ? WRITE : READ, a);
+        struct range b = {s[4] + bytes * k * s[6], s[7] * bytes, s[5] * bytes, s[9]};
+        if (s[9] > 0 && !(what & IN_PLACE)) add_operand(command, WRITE, b);
     }
-    add_operand(command, WRITE, flat(s[9], 4 * s[8]));
+    if (what & PIVOTS && s[10] > 0) add_operand(command, what & LU ? WRITE : READ, flat(s[3], 8 * s[10] * size));
+    if (s[11] != 0) add_operand(command, WRITE, flat(s[11], 4 * s[10]));
 }
 
 static void lu_operands_4(struct command *command, const struct launch *launch) { lu_operands(command, launch, 4); }
 static void lu_operands_8(struct command *command, const struct launch *launch) { lu_operands(command, launch, 8); }
 
+static bool inside(uint64_t what, uint64_t i, uint64_t j) {
+    return i == j ? !(what & STRICT) : i > j ? !(what & ABOVE) : !(what & BELOW);
+}
+
 #define SYSTEMS(R, name)                                                                                               \
-    static int solved_##R(R *a, uint64_t lda, R *b, uint64_t ldb, uint64_t n, uint64_t right) {                        \
+    static void swap_##R(R *y, uint64_t one, uint64_t other) {                                                         \
+        R up = y[other];                                                                                               \
+        y[other] = y[one];                                                                                             \
+        y[one] = up;                                                                                                   \
+    }                                                                                                                  \
+    static int lu_##R(R *a, uint64_t m, uint64_t n, uint64_t *pivots) {                                                \
         int found = 0;                                                                                                 \
-        for (uint64_t k = 0; k < n; k++) {                                                                             \
-            uint64_t at = k;                                                                                           \
+        for (uint64_t k = 0; k < m && k < n; k++) {                                                                    \
             R most = -1;                                                                                               \
-            for (uint64_t i = k; i < n; i++)                                                                           \
-                if ((R)fabs(a[i + k * lda]) > most) {                                                                  \
-                    most = (R)fabs(a[i + k * lda]);                                                                    \
-                    at = i;                                                                                            \
+            pivots[k] = k;                                                                                             \
+            for (uint64_t i = k; i < m; i++)                                                                           \
+                if ((R)fabs(a[i + k * m]) > most) {                                                                    \
+                    most = (R)fabs(a[i + k * m]);                                                                      \
+                    pivots[k] = i;                                                                                     \
                 }                                                                                                      \
             if (found == 0 && most == 0) found = (int)k + 1;                                                           \
-            for (uint64_t j = 0; j < n + right; j++) {                                                                 \
-                R *y = j < n ? a + j * lda : b + (j - n) * ldb, up = y[at];                                            \
-                y[at] = y[k];                                                                                          \
-                y[k] = up;                                                                                             \
-            }                                                                                                          \
-            R divisor = most == 0 ? 1 : a[k + k * lda];                                                                \
-            for (uint64_t i = k + 1; i < n; i++) a[i + k * lda] /= divisor;                                            \
-            for (uint64_t j = k + 1; j < n + right; j++) {                                                             \
-                R *y = j < n ? a + j * lda : b + (j - n) * ldb;                                                        \
-                for (uint64_t i = k + 1; i < n; i++) y[i] = fma_##R(-a[i + k * lda], y[k], y[i]);                      \
-            }                                                                                                          \
+            for (uint64_t j = 0; j < n; j++) swap_##R(a + j * m, k, pivots[k]);                                        \
+            R divisor = most == 0 ? 1 : a[k + k * m];                                                                  \
+            for (uint64_t i = k + 1; i < m; i++) a[i + k * m] /= divisor;                                              \
+            for (uint64_t j = k + 1; j < n; j++)                                                                       \
+                for (uint64_t i = k + 1; i < m; i++) a[i + j * m] = fma_##R(-a[i + k * m], a[k + j * m], a[i + j * m]); \
         }                                                                                                              \
-        for (uint64_t c = 0; c < right; c++)                                                                           \
-            for (uint64_t j = n; j-- > 0;) {                                                                           \
-                R *y = b + c * ldb;                                                                                    \
-                y[j] /= a[j + j * lda];                                                                                \
-                for (uint64_t i = 0; i < j; i++) y[i] = fma_##R(-a[i + j * lda], y[j], y[i]);                          \
-            }                                                                                                          \
         return found;                                                                                                  \
+    }                                                                                                                  \
+    static int cholesky_##R(R *a, uint64_t n, uint64_t down, uint64_t across) {                                        \
+        int found = 0;                                                                                                 \
+        for (uint64_t k = 0; k < n; k++) {                                                                             \
+            if (found == 0 && !(a[k + k * n] > 0)) found = (int)k + 1;                                                 \
+            R root = a[k + k * n] = root_##R(a[k + k * n]);                                                            \
+            for (uint64_t i = k + 1; i < n; i++) a[i * down + k * across] /= root;                                     \
+            for (uint64_t j = k + 1; j < n; j++)                                                                       \
+                for (uint64_t i = j; i < n; i++) {                                                                     \
+                    R *x = a + i * down + j * across;                                                                  \
+                    *x = fma_##R(-a[i * down + k * across], a[j * down + k * across], *x);                             \
+                }                                                                                                      \
+        }                                                                                                              \
+        return found;                                                                                                  \
+    }                                                                                                                  \
+    static void stage_##R(uint64_t stage, const R *a, R *y, uint64_t n) {                                              \
+        bool forward = !(stage & IS_UPPER) != !!(stage & TRANSPOSED);                                                  \
+        uint64_t down = stage & TRANSPOSED ? n : 1, across = stage & TRANSPOSED ? 1 : n;                               \
+        for (uint64_t step = 0; step < n; step++) {                                                                    \
+            uint64_t k = forward ? step : n - 1 - step;                                                                \
+            if (!(stage & UNIT)) y[k] /= a[k + k * n];                                                                 \
+            for (uint64_t i = forward ? k + 1 : 0; i < (forward ? n : k); i++)                                         \
+                y[i] = fma_##R(-a[i * down + k * across], y[k], y[i]);                                                 \
+        }                                                                                                              \
     }                                                                                                                  \
     static void name(void *payload) {                                                                                  \
         const struct launch *launch = payload;                                                                         \
-        const uint64_t *s = launch->slots, n = s[6], own = launch->block[0] / s[10] * launch->grid[0];                 \
-        for (uint64_t k = 0; k < s[8] && k < own; k++) {                                                               \
-            R *a = (R *)standin_backing(s[0]) + k * s[2], x[MOST * MOST];                                              \
-            R *b = s[7] == 0 ? NULL : (R *)standin_backing(s[3]) + k * s[5];                                           \
+        const uint64_t *s = launch->slots, m = s[7], n = s[8], right = s[9], what = s[12], size = m < n ? m : n;       \
+        uint64_t own = launch->block[0] / s[13] * launch->grid[0];                                                     \
+        for (uint64_t k = 0; k < s[10] && k < own; k++) {                                                              \
+            R *a = (R *)standin_backing(s[0]) + k * s[2], x[MOST * MOST] = {0}, y[MOST];                               \
+            R *b = right == 0 ? NULL : (R *)standin_backing(s[4]) + k * s[6];                                          \
+            int64_t *given = what & PIVOTS ? (int64_t *)standin_backing(s[3]) + k * size : NULL;                       \
+            uint64_t pivots[MOST] = {0};                                                                               \
             bool broken = false;                                                                                       \
-            for (uint64_t e = 0; e < n * n; e++) broken = broken || !isfinite(a[e % n + e / n * s[1]]);                \
-            for (uint64_t e = 0; e < n * s[7]; e++) x[e] = b[e % n + e / n * s[4]];                                    \
-            int found = broken ? 1 : solved_##R(a, s[1], x, n, n, s[7]);                                               \
-            for (uint64_t e = 0; e < n * n; e++)                                                                       \
-                if (broken || isnan(a[e % n + e / n * s[1]])) a[e % n + e / n * s[1]] = (R)NAN;                        \
-            for (uint64_t e = 0; found == 0 && e < n * s[7]; e++)                                                      \
-                b[e % n + e / n * s[4]] = isnan(x[e]) ? (R)NAN : x[e];                                                 \
-            ((int32_t *)standin_backing(s[9]))[k] = found;                                                             \
+            for (uint64_t e = 0; e < m * n; e++)                                                                       \
+                if (inside(what, e % m, e / m)) {                                                                      \
+                    x[e] = a[e % m + e / m * s[1]];                                                                    \
+                    broken = broken || (what & (LU | CHOLESKY) && !isfinite(x[e]));                                    \
+                }                                                                                                      \
+            int found = 0;                                                                                             \
+            if (broken) memset(x, 0, sizeof x);                                                                        \
+            if (what & LU) found = lu_##R(x, m, n, pivots);                                                            \
+            if (what & CHOLESKY) found = cholesky_##R(x, n, what & ABOVE ? n : 1, what & ABOVE ? 1 : n);               \
+            for (uint64_t i = 0; what & PIVOTS && i < size; i++) {                                                     \
+                if (what & LU) given[i] = (int64_t)pivots[i] + 1;                                                      \
+                if (!(what & LU)) pivots[i] = given[i] >= 1 && given[i] <= (int64_t)m ? (uint64_t)given[i] - 1 : i;    \
+            }                                                                                                          \
+            for (uint64_t i = size; what & CHECK && i-- > 0;)                                                          \
+                if (x[i + i * m] == 0) found = (int)i + 1;                                                             \
+            if (broken) found = 1;                                                                                     \
+            for (uint64_t e = 0; what & KEEP && (what & LU || broken || found == 0) && e < m * n; e++)                 \
+                if (inside(what, e % m, e / m))                                                                        \
+                    a[e % m + e / m * s[1]] = broken || isnan(x[e]) ? (R)NAN : x[e];                                   \
+            if (s[11] != 0) ((int32_t *)standin_backing(s[11]))[k] = found;                                            \
+            for (uint64_t j = 0; (found == 0 || what & CLEAR) && j < right; j++) {                                     \
+                R *to = b + j * s[5];                                                                                  \
+                for (uint64_t i = 0; i < m; i++) y[i] = what & EYE ? i == j : to[i];                                   \
+                for (uint64_t i = 0; what & (LU | PIVOTS) && !(what & BACK) && i < size; i++) swap_##R(y, i, pivots[i]); \
+                for (uint64_t stages = what >> 16; stages & STAGE; stages >>= 4) stage_##R(stages, x, y, n);           \
+                for (uint64_t i = size; what & BACK && i-- > 0;) swap_##R(y, i, pivots[i]);                            \
+                for (uint64_t i = 0; i < m; i++)                                                                       \
+                    if (!(what & IN_PLACE) || inside(what, i, j)) to[i] = found || isnan(y[i]) ? (R)NAN : y[i];        \
+            }                                                                                                          \
         }                                                                                                              \
     }
 SYSTEMS(float, small_lu_4)
 SYSTEMS(double, small_lu_8)
 
 static const struct kernel kernels[] = {
-    {"small_lu_4", 11, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, lu_operands_4, small_lu_4, 0, false},
-    {"small_lu_8", 11, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, lu_operands_8, small_lu_8, 0, false},
+    {"small_lu_4", 14, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, lu_operands_4, small_lu_4, 0, false},
+    {"small_lu_rows_32_4", 14, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, lu_operands_4, small_lu_4, 0, false},
+    {"small_lu_rows_16_4", 14, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, lu_operands_4, small_lu_4, 0, false},
+    {"small_lu_8", 14, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, lu_operands_8, small_lu_8, 0, false},
+    {"small_lu_rows_32_8", 14, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, lu_operands_8, small_lu_8, 0, false},
+    {"small_lu_rows_16_8", 14, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, lu_operands_8, small_lu_8, 0, false},
     {"small_qr_4", 16, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, operands_4, small_qr_4, 0, false},
     {"small_qr_8", 16, {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, operands_8, small_qr_8, 0, false},
 };

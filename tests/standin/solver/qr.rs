@@ -1,21 +1,14 @@
 //! QR and inverses of triangles: their answers by what they are, and reflectors of one engine on the other.
 
 use super::dense::{C, Dense, Number};
-use super::{A, B, bench, matrix};
+use super::{B, bench, complex};
 use crate::common::{down, up};
 use windlass::solver::Qr;
-use windlass::tensor::Layout;
-use windlass::{Complex, Device, Diag, Error, Side, Tensor, Transpose, Uplo};
-
-/// A, whose QR is the library's: a small one of real numbers has a kernel of our own.
-fn complex(device: &Device) -> Result<Tensor<C>, Error> {
-    let elements = A.map(|x| C::new(x, 0.0)).to_vec();
-    Ok(device.upload(elements)?.into_output().with_layout(Layout::columns(3, 3))?)
-}
+use windlass::{Complex, Device, Diag, Error, Side, Transpose, Uplo};
 
 /// Least squares.
 pub(super) fn by_qr(device: &Device) -> Result<Vec<f64>, Error> {
-    let qr = device.solver().qr(complex(device)?)?.await_result()?;
+    let qr = device.solver().qr(complex(device)?.0)?.await_result()?;
     let b = device.upload(B.map(|x| C::new(x, 0.0)).to_vec())?;
     let solution = qr.solve(&device.solver(), b)?.await_result()?;
     Ok(device.download(&solution.x)?.await_result()?.iter().map(|x| x.re).collect())
@@ -23,7 +16,7 @@ pub(super) fn by_qr(device: &Device) -> Result<Vec<f64>, Error> {
 
 /// Q times R.
 pub(super) fn by_q(device: &Device) -> Result<Vec<f64>, Error> {
-    let qr = device.solver().qr(complex(device)?)?.await_result()?;
+    let qr = device.solver().qr(complex(device)?.0)?.await_result()?;
     let q = Dense::down(device, &qr.q(&device.solver())?.await_result()?);
     let r = Dense::down(device, qr.factors());
     let r = Dense::by(3, 3, |i, j| if i > j { C::new(0.0, 0.0) } else { r.at(i, j) });
@@ -31,8 +24,8 @@ pub(super) fn by_q(device: &Device) -> Result<Vec<f64>, Error> {
 }
 
 pub(super) fn by_triangle(device: &Device) -> Result<Vec<f64>, Error> {
-    let inverse = device.solver().trtri(Uplo::Upper, Diag::NonUnit, matrix(device, 3, &A)?)?.await_result()?;
-    device.download(&inverse.matrix)?.await_result()
+    let inverse = device.solver().trtri(Uplo::Upper, Diag::NonUnit, complex(device)?.0)?.await_result()?;
+    Ok(device.download(&inverse.matrix)?.await_result()?.iter().map(|x| x.re).collect())
 }
 
 fn factors<T: Number>(device: &Device, host: &Device, (m, n): (usize, usize)) {

@@ -1,9 +1,9 @@
-//! QR of small matrices: one launch of a kernel of our own for a batch of any length, with the bits of the host engine.
+//! Small matrices: one launch of a kernel of our own for a batch of any length, with the bits of the host engine.
 
 use super::bench;
 use crate::common::{Rng, Sample, down};
-use windlass::solver::{SolverElement, Structure};
-use windlass::{Device, Side, Tensor, Transpose};
+use windlass::solver::{Cholesky, Lu, SolverElement, Structure};
+use windlass::{Device, Diag, Side, Tensor, Transpose, Uplo};
 
 trait Real: SolverElement + Sample {
     fn bits(self) -> u64;
@@ -40,12 +40,55 @@ fn answers<T: Real>(device: &Device, (a, b): (&[T], &[T]), [count, m, n]: [usize
     drop(verdict.await_result());
     let infos = down(device, &info);
     all.extend([bits(device, &factors), bits(device, &x)]);
+    if m == n {
+        all.extend(square(device, &a, &b));
+    }
     if m >= n {
         let (x, verdict) = qr.solve(&solver, &b).unwrap().into_parts();
         drop(verdict.await_result());
         all.push(bits(device, &x.0));
     }
     (all, infos)
+}
+
+/// What is made of square matrices alone, as bits: factors, pivots, solutions, inverses.
+fn square<T: Real>(device: &Device, a: &Tensor<T>, b: &Tensor<T>) -> Vec<Vec<u64>> {
+    let (solver, mut all) = (device.solver(), Vec::new());
+    let ((factors, pivots, info), verdict) = solver.lu(a).unwrap().into_parts();
+    drop(verdict.await_result());
+    all.push(bits(device, &factors));
+    all.push(down(device, &pivots).into_iter().map(|row| row as u64).collect());
+    let lu = Lu::from_parts(factors, pivots, info);
+    for trans in [Transpose::No, Transpose::Yes] {
+        all.push(bits(device, &lu.solve(&solver, trans, b).unwrap().await_result().unwrap()));
+    }
+    for inverse in [solver.inverse(a), lu.inverse(&solver)] {
+        let ((c, info), verdict) = inverse.unwrap().into_parts();
+        drop(verdict.await_result());
+        all.push(bits(device, &c));
+        all.push(down(device, &info).into_iter().map(|info| info as u64).collect());
+    }
+    for uplo in [Uplo::Lower, Uplo::Upper] {
+        let ((factor, info), verdict) = solver.cholesky(uplo, a).unwrap().into_parts();
+        drop(verdict.await_result());
+        all.push(bits(device, &factor));
+        let l = Cholesky::from_parts(uplo, factor, info);
+        all.push(bits(device, &l.solve(&solver, b).unwrap().await_result().unwrap()));
+        let ((x, _, info), verdict) = solver.solve(Structure::PositiveDefinite(uplo), a, b).unwrap().into_parts();
+        drop(verdict.await_result());
+        all.push(bits(device, &x));
+        all.push(down(device, &info).into_iter().map(|info| info as u64).collect());
+        all.push(bits(device, &device.solve_triangular(uplo, a, b).unwrap().await_result().unwrap()));
+        for diag in [Diag::Unit, Diag::NonUnit] {
+            let ((c, _), verdict) = solver.trtri(uplo, diag, a).unwrap().into_parts();
+            drop(verdict.await_result());
+            all.push(bits(device, &c));
+        }
+        let ((c, _), verdict) = l.inverse(&solver).unwrap().into_parts();
+        drop(verdict.await_result());
+        all.push(bits(device, &c));
+    }
+    all
 }
 
 fn case<T: Real>(device: &Device, host: &Device, sizes: [usize; 3]) {

@@ -166,7 +166,7 @@ impl Queue<'_> {
         super::ptx_params::check(ptx, name, args)?;
         let function = self.function(ptx, name)?;
         // A few in an array: a vector that may grow costs more than the launch of a kernel without arguments.
-        let (mut few, mut many) = ([std::ptr::null_mut::<c_void>(); 8], Vec::new());
+        let (mut few, mut many) = ([std::ptr::null_mut::<c_void>(); 16], Vec::new());
         let pointers = match few.get_mut(..args.len()) {
             Some(few) => few,
             None => {

@@ -4,6 +4,7 @@ use super::super::Inverse;
 use super::super::given::sizes;
 use super::super::prelude::*;
 use super::Lu;
+use super::invert::Getri;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::op::Verdict;
 #[cfg(feature = "host")]
@@ -61,6 +62,11 @@ impl<T: SolverElement> Routine for Getrf<T> {
     #[cfg(feature = "host")]
     fn host(&self, (): (), (a, pivots, info): (&mut [T], &mut [i64], &mut [i32])) -> Result<First> {
         let of = &self.a;
+        if let Some(job) = System::new::<T>(Row::Lu, of, None) {
+            let (a, b) = ((of, Memory::Write(a)), (&Matrix::new(0, 0), &mut [][..]));
+            systems(&job, Systems { a, pivots: Memory::Write(pivots), b, info: &mut *info });
+            return Ok(first(info.get(..of.count).unwrap_or_default()));
+        }
         let pivots = batch::vectors_mut(pivots, of.size(), of.count);
         let items = collected(batch::parts_mut(of, a).into_iter().zip(pivots).zip(info.iter_mut()))?;
         batch::each(items, batch::cube(of.size()), |((a, pivots), info), threads| {
@@ -73,6 +79,10 @@ impl<T: SolverElement> Routine for Getrf<T> {
     fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
         let (of, size, (a, pivots, info)) = (&self.a, self.a.size(), queue.writes());
         let (pivots, info) = (pivots.address(), info.address());
+        if let Some(job) = System::new::<T>(Row::Lu, of, None) {
+            let at = small_lu::At::new((of, a.address())).pivots(pivots).info(info);
+            return small_lu::launch_told::<T>(queue, &job, of.count, at);
+        }
         if of.is_empty() {
             calls::no_infos(queue, info, of.count)?;
         } else if !batched::lu_batched::<T>(queue, of, a.address(), pivots, info)? {
@@ -91,12 +101,13 @@ impl<T: SolverElement> Routine for Getrf<T> {
 
 impl Solver {
     /// LU factors with partial pivoting (`getrf`; `cusolverDnXgetrf`), of a matrix of any shape or of each of a batch, in the
-    /// memory of A if it is given by value.
+    /// memory of A if it is given by value. Of real matrices with at most 32 rows and columns, a batch takes one kernel of our own (see
+    /// the [module](crate::solver)).
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when A has less than two axes or is too large for the library; a stale or foreign tensor. At the
     /// wait [`Error::Singular`] with the first zero on the diagonal of U (of the first such matrix of a batch): the factors are
-    /// complete all the same. On a GPU also with a subnormal pivot whose reciprocal overflows. All tensors come back: A or
+    /// complete all the same. On a GPU, of larger or complex matrices, also with a subnormal pivot whose reciprocal overflows. All tensors come back: A or
     /// its factors, the pivots, and an info for each matrix.
     ///
     /// ```
@@ -125,10 +136,12 @@ impl Solver {
         }
     }
 
-    /// The inverse of each matrix, by its LU factors ([`lu`](Self::lu), [`Lu::inverse`]). Does not wait.
+    /// The inverse of each matrix, by its LU factors ([`lu`](Self::lu), [`Lu::inverse`], whose bits it has). Does not wait. Of real matrices
+    /// with at most 32 rows, a batch takes one kernel of our own.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when A is not square, or as [`lu`](Self::lu); at the wait [`Error::Singular`].
+    /// [`Error::InvalidArgument`] when A is not square, or as [`lu`](Self::lu); at the wait [`Error::Singular`], and then as
+    /// [`Lu::inverse`].
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -143,8 +156,14 @@ impl Solver {
         a: impl GivenTensor<'a, T>,
     ) -> Result<PendingDispatch<Inverse<T>, Verdict>> {
         let a = a.into();
-        let (_, of) = sizes("a", a.layout()).map_err(|error| error.in_op(Getrf::<T>::NAME, "solver"))?;
+        let (batch, of) = sizes("a", a.layout()).map_err(|error| error.in_op(Getrf::<T>::NAME, "solver"))?;
         of.check_square("a").map_err(|error| error.in_op(Getrf::<T>::NAME, "solver"))?;
+        if System::new::<T>(Row::Inverse, &of, Some(&of)).is_some() {
+            let (c, info) = (self.new_matrices(batch, of.rows, of.rows)?, self.new_tensor(batch, &[])?);
+            let (_, a, ()) =
+                self.taken(a, |_, _| Ok(())).map_err(|(error, _)| error.in_op(Getri::<T>::NAME, "solver"))?;
+            return Getri::submitted(self, &a, None, (c, info));
+        }
         // A zero on the diagonal of U is found again.
         let ((factors, pivots, info), _) = self.getrf(a)?.into_parts();
         Lu::from_parts(factors, pivots, info).inverse(self)

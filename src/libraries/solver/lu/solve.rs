@@ -18,6 +18,13 @@ pub(in crate::libraries::solver) struct Getrs<T> {
     _type: PhantomData<T>,
 }
 
+impl<T: SolverElement> Getrs<T> {
+    /// What is done where the matrices are small.
+    fn small(&self) -> Option<System> {
+        System::new::<T>(Row::LuSolve { transposed: self.trans != Transpose::No }, &self.a, Some(&self.b))
+    }
+}
+
 impl<T: SolverElement> Routine for Getrs<T> {
     type Front = crate::libraries::solver::Solver;
     const NAME: &'static str = "getrs";
@@ -45,6 +52,11 @@ impl<T: SolverElement> Routine for Getrs<T> {
         if of_b.is_empty() {
             return Ok(());
         }
+        if let Some(job) = self.small() {
+            let (a, pivots) = ((of_a, Memory::Read(a)), Memory::Read(pivots));
+            systems(&job, Systems { a, pivots, b: (of_b, b), info: &mut [] });
+            return Ok(());
+        }
         let factors = batch::parts(of_a, a).into_iter().zip(batch::vectors(pivots, of_a.rows, of_a.count));
         let items = collected(factors.zip(batch::parts_mut(of_b, b)))?;
         let work = of_a.rows.saturating_mul(of_a.rows).saturating_mul(of_b.cols);
@@ -60,6 +72,10 @@ impl<T: SolverElement> Routine for Getrs<T> {
         let (of_a, of_b, n) = (&self.a, &self.b, self.a.rows);
         if of_b.is_empty() {
             return Ok(());
+        }
+        if let Some(job) = self.small() {
+            let at = small_lu::At::new((of_a, a.address())).beside((of_b, b.address())).pivots(pivots.address());
+            return small_lu::launch::<T>(queue, &job, of_a.count, at);
         }
         let (kept, info) = (kernels::keep_pivots(queue, pivots.address(), n, of_a.count, false)?, queue.scratch(4)?);
         for k in 0..of_a.count {

@@ -1,5 +1,4 @@
-//! QR of many small matrices, and what is made of the factors, and square systems by LU: kernels of our own, with the bits of the host
-//! half.
+//! QR of many small matrices, and what is made of the factors: a kernel of our own, with the bits of the host half.
 
 use super::super::SolverElement;
 use super::super::small::{Job, Task};
@@ -10,7 +9,6 @@ use crate::engines::cuda::{Ptx, Queue};
 use std::ffi::CStr;
 
 static KERNELS: Ptx = Ptx::new(include_str!("../kernels/small_qr.ptx"));
-static SYSTEMS: Ptx = Ptx::new(include_str!("../kernels/small_lu.ptx"));
 
 /// Threads of a block.
 const BLOCK: usize = 64;
@@ -38,7 +36,6 @@ pub(in crate::libraries::solver) fn plan<T: SolverElement>(
         Task::Solve => 4 | 16,
         Task::Least if job.is_wide() => 1 | 8 | 32,
         Task::Least => 1 | 4 | 16,
-        Task::Square => 0, // a kernel of its own
     };
     // A lane for each row, and for each column.
     let width = job.rows.max(job.cols).max(job.right).next_power_of_two().clamp(4, 32);
@@ -55,15 +52,8 @@ pub(in crate::libraries::solver) fn plan<T: SolverElement>(
     Ok((dims, [a, lda, step_a, tau, step_tau, b, ldb, step_b, rows, cols, right, size, count, info, what, width]))
 }
 
-/// The kernel, by single and double precision, and its parameters.
-pub(in crate::libraries::solver) fn kernel(job: &Job, args: [u64; 16]) -> ([&'static CStr; 2], Vec<u64>) {
-    match (job.task, args) {
-        (Task::Square, [a, lda, step_a, _, _, b, ldb, step_b, n, _, right, _, count, info, _, width]) => {
-            ([c"small_lu_4", c"small_lu_8"], vec![a, lda, step_a, b, ldb, step_b, n, right, count, info, width])
-        }
-        _ => ([c"small_qr_4", c"small_qr_8"], args.to_vec()),
-    }
-}
+/// The kernel, by single and double precision.
+pub(in crate::libraries::solver) const NAMES: [&CStr; 2] = [c"small_qr_4", c"small_qr_8"];
 
 /// Does the job with each of `count` matrices of f32 or f64.
 pub(in crate::libraries::solver) fn launch<T: SolverElement>(
@@ -73,10 +63,7 @@ pub(in crate::libraries::solver) fn launch<T: SolverElement>(
     at: Operands,
 ) -> Result<()> {
     let (dims, args) = plan::<T>(job, count, at)?;
-    let (names, args) = kernel(job, args);
-    let (args, (_, name)) = (args.into_iter().map(Into::into).collect::<Vec<_>>(), real_parts::<T>(names));
-    let module = if job.task == Task::Square { &SYSTEMS } else { &KERNELS };
     // SAFETY: the arguments are the kernel's parameters in order and type; the matrices, tau and infos lie inside operands (checked)
     // or scratch of this dispatch.
-    unsafe { queue.launch(module, name, dims, &args) }
+    unsafe { queue.launch(&KERNELS, real_parts::<T>(NAMES).1, dims, &args.map(Into::into)) }
 }

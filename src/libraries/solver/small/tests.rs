@@ -9,16 +9,16 @@ use super::{Job, Task, fits};
 use crate::engines::ptx::{Area, Checks, PtxModule, Shape};
 
 /// Numbers between -1 and 1.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn next(&mut self) -> f64 {
+    pub(super) fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
 }
 
-trait Number: SolverElement {
+pub(super) trait Number: SolverElement {
     fn of(x: f64) -> Self;
     fn bits(self) -> u64;
     /// The exponent of the smallest number.
@@ -47,7 +47,7 @@ impl Number for f64 {
 
 /// What is wrong with matrix `k`: in turns nothing, equal columns, a zero matrix, columns and rows from one end of the range to the
 /// other, numbers near underflow, a NaN, an infinity, zeros below the diagonal, a zero row.
-fn element<T: Number>(k: usize, (i, j): (usize, usize), random: f64) -> T {
+pub(super) fn element<T: Number>(k: usize, (i, j): (usize, usize), random: f64) -> T {
     let power = |e: i32| random * 2f64.powi(e / 2) * 2f64.powi(e - e / 2);
     T::of(match k % 10 {
         1 => [0.5, -0.75, 0.25][(i * 7 + j % 2) % 3],
@@ -95,7 +95,7 @@ impl Case {
         let job = &self.job;
         let (a, tau) = match job.task {
             Task::Factor => (Memory::Write(&mut room.a[..]), Memory::Write(&mut room.tau[..])),
-            Task::Least | Task::Square => (Memory::Write(&mut room.a[..]), Memory::Read(&[][..])),
+            Task::Least => (Memory::Write(&mut room.a[..]), Memory::Read(&[][..])),
             _ => (Memory::Read(&room.a[..]), Memory::Read(&room.tau[..])),
         };
         small(job, Operands { a: (&self.a, a), tau, b: (&self.b, &mut room.b), info: &mut room.info });
@@ -105,7 +105,7 @@ impl Case {
         let at = |x: &[T]| if x.is_empty() { 0 } else { x.as_ptr() as u64 };
         let (a, b) = ((at(&room.a), self.a.distance()), (at(&room.b), self.b.distance()));
         let info = room.info.as_ptr() as u64;
-        let tau = if matches!(self.job.task, Task::Least | Task::Square) { 0 } else { at(&room.tau) };
+        let tau = if self.job.task == Task::Least { 0 } else { at(&room.tau) };
         let operands = small_qr::Operands { a, tau, b, info };
         let (dims, args) = small_qr::plan::<T>(&self.job, self.a.count, operands).unwrap();
         let shape = Shape::new(dims.grid.into(), dims.block.into(), dims.shared);
@@ -117,8 +117,7 @@ impl Case {
         if !room.b.is_empty() {
             areas.push(Area::write("b", bytemuck::cast_slice_mut(&mut room.b)));
         }
-        let (names, args) = small_qr::kernel(&self.job, args);
-        let name = names[size_of::<T>() / 8].to_str().unwrap();
+        let name = small_qr::NAMES[size_of::<T>() / 8].to_str().unwrap();
         module.launch(name, shape, bytemuck::cast_slice(&args), areas, Checks::ALL, &|_| ()).unwrap();
     }
 
@@ -134,7 +133,7 @@ impl Case {
         }
         let b = (0..self.b.len().unwrap()).map(|_| T::of(random.next())).collect();
         let mut room = Room { a, tau: vec![T::of(3.0); rows.min(cols) * count], b, info: vec![0; count] };
-        if !matches!(self.job.task, Task::Factor | Task::Least | Task::Square) {
+        if !matches!(self.job.task, Task::Factor | Task::Least) {
             let factor = Case { job: Job::new(Task::Factor, &self.a), a: self.a, b: Matrix::new(1, 0).batch(count) };
             let mut factors = Room { b: Vec::new(), ..room.clone() };
             factor.on_host(&mut factors);
@@ -153,8 +152,7 @@ fn assert_same<T: Number>(one: &Room<T>, other: &Room<T>, what: &dyn std::fmt::D
     assert_eq!(one.info, other.info, "{what:?}");
 }
 
-const TASKS: [Task; 7] = [
-    Task::Square,
+const TASKS: [Task; 6] = [
     Task::Factor,
     Task::Generate,
     Task::Multiply { adjoint: true },
@@ -171,15 +169,13 @@ fn makes_sense(task: Task, (m, n, right): (usize, usize, usize)) -> bool {
         Task::Multiply { .. } => n <= m && right > 0,
         Task::Solve => m >= n,
         Task::Least => m != n,
-        Task::Square => m == n,
     }
 }
 
 #[test]
 fn the_kernel_has_the_bits_of_the_host_half() {
     fn case<T: Number>() {
-        let [qr, lu] = [include_str!("../kernels/small_qr.ptx"), include_str!("../kernels/small_lu.ptx")];
-        let [qr, lu] = [qr, lu].map(|text| PtxModule::new(text).unwrap());
+        let module = PtxModule::new(include_str!("../kernels/small_qr.ptx")).unwrap();
         let mut random = Random(1);
         let sizes = [
             (1, 1, 1),
@@ -210,7 +206,7 @@ fn the_kernel_has_the_bits_of_the_host_half() {
                     let (mut host, what) = (case.room::<T>(&mut random, 10), (task, sizes, count, gap, T::DTYPE));
                     let mut machine = host.clone();
                     case.on_host(&mut host);
-                    case.on_machine(if task == Task::Square { &lu } else { &qr }, &mut machine);
+                    case.on_machine(&module, &mut machine);
                     assert_same(&host, &machine, &what);
                 }
             }

@@ -5,9 +5,11 @@
 //! |---|---|
 //! | `wide` | numbers of several matrices, their arithmetic |
 //! | `steps`, `lu` | the steps of QR, of LU |
+//! | `systems` | LU, Cholesky, triangles, and what is solved with them |
 
 mod lu;
 mod steps;
+mod systems;
 mod wide;
 
 use super::super::matrix::Matrix;
@@ -18,6 +20,8 @@ use crate::libraries::solver::SolverElement;
 use crate::numerics::isa::{Loop, run};
 use crate::numerics::level3::batch;
 use crate::numerics::parallel::{Parts, each_part};
+pub(crate) use systems::{Systems, systems};
+
 use steps::{Column, MOST, Panel};
 use wide::{Real, Wide};
 
@@ -90,7 +94,7 @@ fn items<'a, T: SolverElement, U: bytemuck::Pod>(job: &Job, of: Operands<'a, T>)
     collected((0..of_a.count).map(item)).or_unwind()
 }
 
-fn memories<'a, T: SolverElement, U: bytemuck::Pod>(x: Memory<'a, T>, step: usize, count: usize) -> Vec<Memory<'a, U>> {
+fn memories<'a, T: bytemuck::Pod, U: bytemuck::Pod>(x: Memory<'a, T>, step: usize, count: usize) -> Vec<Memory<'a, U>> {
     match x {
         Memory::Read(x) => collected(batch::parts(bytemuck::cast_slice::<T, U>(x), step, count).map(Memory::Read)),
         Memory::Write(x) => {
@@ -153,20 +157,16 @@ impl<T: Real, const L: usize> Loop for Group<'_, '_, T, L> {
                 }
             }
         }
-        let mut lost = Wide::zero();
         match job.task {
-            Task::Factor | Task::Least | Task::Square => {
+            Task::Factor | Task::Least => {
                 // A NaN in the lanes of matrices that hold a NaN or an infinity.
                 let broken = a.x.iter().fold(Wide::zero(), |sum, x| x.fma(Wide::zero(), sum));
                 #[expect(clippy::eq_op, reason = "a NaN alone is not itself")]
                 let broken = broken.map(|x| if x == x { T::default() } else { T::ONE });
                 a.x.iter_mut().for_each(|x| *x = Wide::zero().or(*x, broken));
-                lost = broken;
-                if job.task != Task::Square {
-                    steps::factor(&mut a, tau);
-                    let all = a.x.iter_mut().chain(tau.iter_mut());
-                    all.for_each(|x| *x = Wide::of(T::NAN).or(*x, broken));
-                }
+                steps::factor(&mut a, tau);
+                let all = a.x.iter_mut().chain(tau.iter_mut());
+                all.for_each(|x| *x = Wide::of(T::NAN).or(*x, broken));
             }
             _ => {
                 for (l, item) in items.iter().enumerate() {
@@ -191,13 +191,6 @@ impl<T: Real, const L: usize> Loop for Group<'_, '_, T, L> {
         let mut infos = [0; L];
         match job.task {
             Task::Factor => {}
-            Task::Square => {
-                infos = lu::solve(&mut a, &mut b);
-                a.x.iter_mut().for_each(|x| *x = Wide::of(T::NAN).or(*x, lost));
-                for (info, lost) in infos.iter_mut().zip(lost.0) {
-                    *info = if lost > T::default() { 1 } else { *info };
-                }
-            }
             Task::Generate => steps::multiply(&a, tau, false, &mut b),
             Task::Multiply { adjoint } => steps::multiply(&a, tau, adjoint, &mut b),
             Task::Solve | Task::Least => {
@@ -217,7 +210,7 @@ impl<T: Real, const L: usize> Loop for Group<'_, '_, T, L> {
             solved.map(|(item, info)| if info == 0 { &mut *item.b } else { &mut [] }),
             (job.ldb, job.right),
         );
-        if matches!(job.task, Task::Least | Task::Square) && !wide {
+        if job.task == Task::Least && !wide {
             scatter(&mut a, items.iter_mut().map(|item| item.a.write()), (job.lda, n));
         }
         for (item, found) in items.iter_mut().zip(infos) {
@@ -240,6 +233,13 @@ fn put<T, const L: usize>(to: &mut Wide<T, L>, l: usize, x: T) {
     }
 }
 
+/// The number, or, of the many NaN there are, one.
+#[inline(always)]
+#[expect(clippy::eq_op, reason = "a NaN alone is not itself")]
+fn canonical<T: Real>(x: T) -> T {
+    if x == x { x } else { T::NAN }
+}
+
 /// Writes the first columns of each matrix; of the many NaN there are, one.
 #[inline(always)]
 fn scatter<'t, T: Real, const L: usize>(
@@ -247,8 +247,6 @@ fn scatter<'t, T: Real, const L: usize>(
     to: impl Iterator<Item = &'t mut [T]>,
     (ld, cols): (usize, usize),
 ) {
-    #[expect(clippy::eq_op, reason = "a NaN alone is not itself")]
-    let canonical = |x: T| if x == x { x } else { T::NAN };
     from.x.iter_mut().for_each(|x| *x = x.map(canonical));
     for (l, to) in to.enumerate() {
         for (from, to) in from.columns().take(cols).zip(to.chunks_mut(ld.max(1))) {
