@@ -33,7 +33,8 @@ def row(name, prepare, call, only):
 
 
 def small(library, only):
-    """Many small matrices: Q and R, and least squares of twice as many rows as columns where the library has them for a batch."""
+    """Many small matrices: Q and R, spectra, and least squares of twice as many rows as columns where the library has them for a
+    batch."""
     for dtype, text in [(np.float64, "f64"), (np.float32, "f32")]:
         for n in [4, 8, 16, 32]:
             data = matrix(n, SMALL, False, dtype)
@@ -43,6 +44,10 @@ def small(library, only):
             for name, call, of in [("lu", library.small_lu, data), ("cholesky", library.small_cholesky, positive),
                                    ("inverse", library.inverse, data), ("system", lambda a: library.system(a, b), data)]:
                 row(f"{name} {SMALL} x {n} {text}, small", lambda: library.up(of), call, only)
+            spectra = getattr(library, "many", library)
+            if n <= 32:  # the peers take seconds of larger ones
+                row(f"eigh {SMALL} x {n} {text}", lambda: library.up(positive), spectra.eigh, only)
+                row(f"svd {SMALL} x {n} {text}", lambda: library.up(data), spectra.svd, only)
             if hasattr(library, "least"):
                 tall, b = data[:, :, : n // 2].copy(), library.up(data[:, :, :1].copy())
                 row(f"solve {SMALL} x {n} x {n // 2} {text}", lambda: library.up(tall), lambda a: library.least(a, b), only)
@@ -64,6 +69,16 @@ def rows(library, only):
                 row(f"{name} {count} x {n} {text}", lambda: library.up(data), getattr(library, name), only)
 
 
+class Numpy:
+    """Its own loops over a batch."""
+
+    def eigh(self, a):
+        np.linalg.eigh(a)
+
+    def svd(self, a):
+        np.linalg.svd(a, full_matrices=False)
+
+
 class Scipy:
     """LAPACK itself, in place, without checks; of a batch a loop."""
 
@@ -71,6 +86,7 @@ class Scipy:
         import scipy
         import scipy.linalg
         self.l = scipy.linalg
+        self.many = Numpy()
         self.name = f"SciPy {scipy.__version__}"
 
     def up(self, x):

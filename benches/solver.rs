@@ -100,7 +100,7 @@ fn each<T: SolverElement>(bench: &Bench, text: &str, of: fn(f64) -> T) {
     }
 }
 
-/// Many small matrices: Q and R as two tensors, LU, Cholesky, systems with one right side, inverses, and least squares of twice as many
+/// Many small matrices: Q and R as two tensors, LU, Cholesky, systems with one right side, inverses, spectra, and least squares of twice as many
 /// rows as columns.
 fn many_small<T: SolverElement>(bench: &Bench, text: &str, of: fn(f64) -> T) {
     let solver = bench.device.solver();
@@ -131,6 +131,19 @@ fn many_small<T: SolverElement>(bench: &Bench, text: &str, of: fn(f64) -> T) {
         bench.row(&format!("system {count} x {n} {text}, small"), general, |a| {
             drop(solver.solve(Structure::General, a, &b).unwrap().await_result().unwrap());
         });
+        // Of larger ones a call takes seconds.
+        if n <= 32 {
+            bench.row(&format!("eigh {count} x {n} {text}"), positive, |a| {
+                drop(solver.eigh(EighSpec::new(Uplo::Lower), a).unwrap().await_result().unwrap());
+            });
+            bench.row(
+                &format!("svd {count} x {n} {text}"),
+                || (layout, matrix(n, n, count, false, of)),
+                |a| {
+                    drop(solver.svd(Vectors::Thin, a).unwrap().await_result().unwrap());
+                },
+            );
+        }
         let (m, n) = (n, n / 2);
         let layout = Layout::columns(m, n).batch(count, m * n);
         let b = bench.device.upload(matrix(m, 1, count, false, of)).unwrap().await_result().unwrap();

@@ -12,6 +12,8 @@ use crate::libraries::solver::native::calls;
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::range;
 #[cfg(feature = "cuda")]
+use crate::libraries::solver::native::small_spectra;
+#[cfg(feature = "cuda")]
 use crate::libraries::solver::native::spectra;
 
 /// Which part of a spectrum to compute.
@@ -110,6 +112,12 @@ impl EighSpec {
         }
     }
 
+    /// Whether matrices are small enough for a kernel and loops of our own, and all that is asked of them is what these do.
+    fn is_small<T: SolverElement>(&self, of: &Matrix) -> bool {
+        let usual = self.range == Range::All && self.method == EighMethod::Auto;
+        usual && !of.is_empty() && fits::<T>(&[of.rows])
+    }
+
     fn check(&self, of: &Matrix) -> Result<()> {
         of.check_square("a")?;
         if let EighMethod::Jacobi(jacobi) = self.method {
@@ -186,6 +194,10 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
         (a, w, info): <Written<T> as crate::core::buffer::Elems>::SlicesMut<'_>,
     ) -> Result<Self::Raw> {
         let (of, vectors, upper) = (&self.a, self.spec.vectors, self.spec.uplo == Uplo::Upper);
+        if self.spec.is_small::<T>(of) {
+            small_eigh((vectors, upper), of, (a, w, info));
+            return Ok(verdict::pack(first(info.get(..of.count).unwrap_or_default()), of.rows));
+        }
         let values = batch::vectors_mut(w, of.rows, of.count);
         let mut sweeps = filled(of.count, 0)?;
         let items = collected(batch::parts_mut(of, a).into_iter().zip(values).zip(info.iter_mut().zip(&mut sweeps)))?;
@@ -205,6 +217,8 @@ impl<T: SolverElement, const BATCHED: bool> Routine for Syevd<T, BATCHED> {
         let (mut found, mut sweeps, method) = (n, 0, self.spec.method.on_gpu(n, BATCHED));
         if of.is_empty() {
             calls::no_infos(queue, info, of.count)?;
+        } else if self.spec.is_small::<T>(of) {
+            small_spectra::eigh::<T>(queue, how, of, [a.address(), w.address(), info])?;
         } else if BATCHED {
             let (a, w) = ((a.address(), of.leading()), w.address());
             let group = Group { at: a, step: of.distance(), size: (n, n), count: of.count, part: Some(how.1) };
@@ -289,7 +303,8 @@ impl<T: SolverElement, const BATCHED: bool> Syevd<T, BATCHED> {
 impl Solver {
     /// The eigenvalues of symmetric or Hermitian matrices, and the vectors (`syevd`, `syevdx`; `cusolverDnXsyevd`,
     /// `cusolverDnXsyevdx`, for a batch `cusolverDnXsyevBatched`; by rotations `cusolverDn<t>syevj` and
-    /// `cusolverDn<t>syevjBatched`). An A that is given by value is used up.
+    /// `cusolverDn<t>syevjBatched`). All eigenvalues of real matrices with at most 32 rows are computed by rotations of our own, with
+    /// the same bits on every device, alone and in a batch (see the [module](crate::solver)). An A that is given by value is used up.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when A is not square, or for an invalid range; a stale or foreign tensor. At the wait
@@ -320,7 +335,7 @@ impl Solver {
             Ok((self.new_tensor(batch, &[of.rows])?, self.new_tensor(batch, &[])?))
         });
         match made {
-            Ok((of_a, a, (values, info))) if of_a.is_batch() => {
+            Ok((of_a, a, (values, info))) if of_a.is_batch() || spec.is_small::<T>(&of_a) => {
                 self.submit(Syevd::<T, true> { a: of_a, spec, _type: PhantomData }, (), (a, values, info))
             }
             Ok((of_a, a, (values, info))) => {

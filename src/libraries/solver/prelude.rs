@@ -4,7 +4,7 @@
 pub(super) use super::batch;
 pub(super) use super::given::{Given, GivenTensor, elements_of, head, matrices_of};
 #[cfg(feature = "host")]
-pub(super) use super::host::{Memory, Operands, Systems, small, systems};
+pub(super) use super::host::{Memory, Operands, Systems, small, small_eigh, small_svd, systems};
 pub(super) use super::matrix::{Matrix, check_len};
 #[cfg(feature = "cuda")]
 pub(super) use super::native::{At, Copy, Group, small_lu};

@@ -1,7 +1,16 @@
-//! QR of matrices of at most 32 rows and columns, in f32 and f64: a kernel and loops of our own, which take many matrices at once and
-//! have the same bits. Both are chosen by the operation, the sizes and the type, never by how many matrices there are, so a
-//! matrix has the same factors alone and in a batch.
+//! What is done with small matrices by kernels and loops of our own, in f32 and f64, which take many matrices at once and have the same
+//! bits: QR, systems, eigenvalues and singular values of at most 32 rows and columns. They are chosen by the
+//! operation, the sizes and the type, never by how many matrices there are, so a matrix has the same bits alone and in a batch.
+//!
+//! | operation | kernel | host half |
+//! |---|---|---|
+//! | QR, Q, products with Q, least squares | `small_qr` | `host/small/steps` |
+//! | systems by LU | `small_lu` | `host/small/lu` |
+//! | eigenvalues, singular values | `small_spectra` | `host/small/spectra` |
 
+#[cfg(test)]
+#[cfg(all(feature = "cuda", feature = "host"))]
+mod spectra_tests;
 #[cfg(test)]
 #[cfg(all(feature = "cuda", feature = "host"))]
 mod tests;

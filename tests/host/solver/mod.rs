@@ -16,6 +16,7 @@ mod nist;
 mod refined;
 mod refusals;
 mod small;
+mod small_spectra;
 mod small_systems;
 mod special;
 mod spectra;

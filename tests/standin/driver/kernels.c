@@ -263,6 +263,7 @@ const struct kernel *known_kernel(const char *name) {
     if (kernel == NULL) kernel = known_matmul_kernel(name);
     if (kernel == NULL) kernel = known_solver_kernel(name);
     if (kernel == NULL) kernel = known_small_kernel(name);
+    if (kernel == NULL) kernel = known_small_spectra_kernel(name);
     if (kernel == NULL) kernel = known_tensor_kernel(name);
     if (kernel == NULL) kernel = known_expression_kernel(name);
     return kernel != NULL ? kernel : known_sparse_kernel(name);

@@ -457,6 +457,8 @@ const struct kernel *known_sparse_kernel(const char *name);
 const struct kernel *known_solver_kernel(const char *name);
 /* kernels_small_qr.c */
 const struct kernel *known_small_kernel(const char *name);
+/* kernels_small_spectra.c */
+const struct kernel *known_small_spectra_kernel(const char *name);
 /* kernels_tensor.c */
 const struct kernel *known_tensor_kernel(const char *name);
 /* kernels_expression.c */

@@ -7,6 +7,7 @@ mod indefinite;
 mod qr;
 mod refine;
 mod small;
+mod small_spectra;
 mod spectra;
 mod svd;
 
@@ -59,7 +60,7 @@ fn spectrum(device: &Device, spec: EighSpec) -> Result<Vec<f64>, Error> {
 }
 
 fn eigenvalues(device: &Device) -> Result<Vec<f64>, Error> {
-    spectrum(device, EighSpec::new(Uplo::Lower))
+    spectrum(device, EighSpec::new(Uplo::Lower).method(EighMethod::Tridiagonal))
 }
 
 #[track_caller]

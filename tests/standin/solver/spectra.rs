@@ -21,7 +21,7 @@ fn batch(device: &Device, method: EighMethod) -> Result<Vec<f64>, Error> {
 }
 
 pub(super) fn batch_by_rotations(device: &Device) -> Result<Vec<f64>, Error> {
-    batch(device, EighMethod::Auto)
+    batch(device, EighMethod::Jacobi(Jacobi::new()))
 }
 
 pub(super) fn batch_by_tridiagonals(device: &Device) -> Result<Vec<f64>, Error> {

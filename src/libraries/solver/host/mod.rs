@@ -11,7 +11,7 @@
 //! | `lu` | getrf, getrs, inverses |
 //! | `cholesky` | potrf, potrs, potri, trtri |
 //! | `qr` | geqrf, ormqr, orgqr, geqp3 |
-//! | `small` | many small matrices side by side: geqrf, orgqr, ormqr, gels; getrf, potrf, and what is solved with them |
+//! | `small` | many small matrices side by side: geqrf, orgqr, ormqr, gels; getrf, potrf, and what is solved with them; syevd, gesvd |
 //! | `ldl` | sytrf, hetrf, and solutions |
 //! | `refine` | dsgesv, zcgesv |
 //! | `spectra`, `faer`, `inverse` | gesdd, syevd, sygvd, geev |
@@ -35,7 +35,7 @@ mod small;
 mod spectra;
 
 pub(crate) use number::Number;
-pub(super) use small::{Memory, Operands, Systems, small, systems};
+pub(super) use small::{Memory, Operands, Systems, small, small_eigh, small_svd, systems};
 
 use super::method::Reached;
 use super::method::{EighMethod, SvdMethod};

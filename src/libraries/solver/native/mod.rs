@@ -8,7 +8,7 @@
 //! | `dense`, `refine` | factors and solutions of one matrix |
 //! | `singular`, `spectra`, `options` | singular values and eigenvalues, and the options of the Jacobi methods |
 //! | `batched` | many small matrices in one call |
-//! | `kernels`, `range`, `small_qr`, `small_lu` | our own kernels |
+//! | `kernels`, `range`, `small_qr`, `small_lu`, `small_spectra` | our own kernels |
 
 pub(super) mod batched;
 pub(super) mod calls;
@@ -22,6 +22,7 @@ pub(super) mod refine;
 pub(super) mod singular;
 pub(super) mod small_lu;
 pub(super) mod small_qr;
+pub(super) mod small_spectra;
 pub(super) mod spectra;
 mod status;
 mod typed_functions;

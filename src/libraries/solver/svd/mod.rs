@@ -15,6 +15,8 @@ use crate::core::room::{collected, filled};
 use crate::libraries::solver::native::calls;
 #[cfg(feature = "cuda")]
 use crate::libraries::solver::native::kernels;
+#[cfg(feature = "cuda")]
+use crate::libraries::solver::native::small_spectra;
 
 /// Which vectors to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -61,6 +63,11 @@ impl SvdShape {
         }
     }
 
+    /// Whether matrices are small enough for a kernel and loops of our own, which wait for nothing.
+    fn is_small<T: SolverElement>(&self) -> bool {
+        self.method == SvdMethod::Auto && !self.a.is_empty() && fits::<T>(&[self.a.rows, self.a.cols])
+    }
+
     /// Where U lies.
     pub(super) fn u(&self) -> Matrix {
         let Matrix { rows, count, .. } = self.a;
@@ -100,19 +107,19 @@ impl<T: SolverElement> Output for Svd<T> {
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(bound = "")]
-pub(super) struct Gesvd<T> {
+pub(super) struct Gesvd<T, const SMALL: bool> {
     pub(super) shape: SvdShape,
     _type: PhantomData<T>,
 }
 
 type Written<T> = (T, <T as crate::libraries::blas::BlasElement>::Real, Option<T>, Option<T>, i32);
 
-impl<T: SolverElement> Routine for Gesvd<T> {
+impl<T: SolverElement, const SMALL: bool> Routine for Gesvd<T, SMALL> {
     type Front = crate::libraries::solver::Solver;
-    const NAME: &'static str = "gesvd";
+    const NAME: &'static str = if SMALL { "gesvdj_batched" } else { "gesvd" };
     const OPERANDS: OperandNames = (&[], &["a", "s", "u", "vh", "info"]);
     const LEAVES_UNDEFINED: &'static [usize] = &[0];
-    const BLOCKING: bool = true;
+    const BLOCKING: bool = !SMALL;
     type Reads = ();
     type Output = Svd<T>;
     /// The verdict, and the packed [`Reached`].
@@ -157,6 +164,13 @@ impl<T: SolverElement> Routine for Gesvd<T> {
         (a, s, u, vh, info): <Written<T> as crate::core::buffer::Elems>::SlicesMut<'_>,
     ) -> Result<Self::Raw> {
         let (of, method) = (&self.shape.a, &self.shape.method);
+        if SMALL && self.shape.is_small::<T>() {
+            let (of_u, of_vh) = (self.shape.u(), self.shape.vh());
+            let vectors = u.zip(vh).map(|(u, vh)| [(&of_u, u), (&of_vh, vh)]);
+            small_svd((of, a), (s, info), vectors);
+            let reached = Reached::default().pack();
+            return Ok(verdict::pack(first(info.get(..of.count).unwrap_or_default()), reached));
+        }
         let values = batch::vectors_mut(s, self.shape.values(), of.count);
         let (u, vh) =
             (u.map(|u| batch::parts_mut(&self.shape.u(), u)), vh.map(|vh| batch::parts_mut(&self.shape.vh(), vh)));
@@ -190,6 +204,9 @@ impl<T: SolverElement> Routine for Gesvd<T> {
                     unsafe { kernels::copy_matrix::<T>(queue, Copy::Identity, to, to, (of.rows, of.cols)) }?;
                 }
             }
+        } else if SMALL && self.shape.is_small::<T>() {
+            let vectors = vectors.map(|[u, vh]| [(self.shape.u(), u), (self.shape.vh(), vh)]);
+            small_spectra::svd::<T>(queue, (of, a.address()), (s.address(), info), vectors)?;
         } else if let Some(jacobi) = cuda::in_one_call(&self.shape, method) {
             cuda::batched::<T>(queue, &self.shape, jacobi, (a.address(), s.address()), vectors, info)?;
         } else {
@@ -220,7 +237,9 @@ impl<T: SolverElement> Routine for Gesvd<T> {
 
 impl Solver {
     /// The singular values of A, and the vectors asked for, of a matrix of any shape or of each of a batch, by the method that
-    /// suits the engine and the size ([`SvdMethod::Auto`]). An A that is given by value is used up.
+    /// suits the engine and the size ([`SvdMethod::Auto`]). Real matrices with at most 32 rows and columns are decomposed by rotations
+    /// of our own, with the same bits on every device, alone and in a batch (see the [module](crate::solver)). An A that is given by
+    /// value is used up.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when A has less than two axes or is too large for the library; [`Error::OutOfMemory`]; a stale
@@ -299,13 +318,15 @@ impl Solver {
         });
         match made {
             Ok((of_a, a, (values, u, vh, info))) => {
-                let shape = SvdShape { a: of_a, vectors, method };
-                self.submit(Gesvd { shape, _type: PhantomData }, (), (a, values, u, vh, info))
+                let (shape, writes) = (SvdShape { a: of_a, vectors, method }, (a, values, u, vh, info));
+                if shape.is_small::<T>() {
+                    return self.submit(Gesvd::<T, true> { shape, _type: PhantomData }, (), writes);
+                }
+                self.submit(Gesvd::<T, false> { shape, _type: PhantomData }, (), writes)
             }
-            Err((error, a)) => {
-                Err(self
-                    .refuse(Gesvd::<T>::NAME, error, |d| Ok((a.back(d)?, d.uninit([0])?, None, None, d.uninit([0])?))))
-            }
+            Err((error, a)) => Err(self.refuse(Gesvd::<T, false>::NAME, error, |d| {
+                Ok((a.back(d)?, d.uninit([0])?, None, None, d.uninit([0])?))
+            })),
         }
     }
 }

@@ -6,11 +6,15 @@
 //! | `wide` | numbers of several matrices, their arithmetic |
 //! | `steps`, `lu` | the steps of QR, of LU |
 //! | `systems` | LU, Cholesky, triangles, and what is solved with them |
+//! | `spectra` | eigenvalues and singular values |
 
 mod lu;
+mod spectra;
 mod steps;
 mod systems;
 mod wide;
+
+pub(crate) use spectra::{small_eigh, small_svd};
 
 use super::super::matrix::Matrix;
 use super::super::small::{Job, Task};

@@ -19,6 +19,8 @@ pub(super) trait Real:
     const ONE: Self;
     const NAN: Self;
     const EPSILON: Self;
+    /// The smallest normal number over epsilon.
+    const LEAST: Self;
     /// `self * by + plus`, rounded once.
     fn fused(self, by: Self, plus: Self) -> Self;
     fn root(self) -> Self;
@@ -34,6 +36,7 @@ macro_rules! reals { ($($t:ty, $bits:ty, $shift:literal, $mask:literal, $bias:li
         const ONE: Self = 1.0;
         const NAN: Self = <$t>::NAN;
         const EPSILON: Self = <$t>::EPSILON;
+        const LEAST: Self = <$t>::MIN_POSITIVE / <$t>::EPSILON;
         #[inline(always)]
         fn fused(self, by: Self, plus: Self) -> Self {
             self.mul_add(by, plus)
@@ -106,6 +109,11 @@ impl<T: Real, const L: usize> Wide<T, L> {
     }
 
     #[inline(always)]
+    pub(super) fn plus(self, other: Self) -> Self {
+        self.with(other, T::add)
+    }
+
+    #[inline(always)]
     pub(super) fn minus(self, other: Self) -> Self {
         self.with(other, T::sub)
     }
@@ -134,6 +142,18 @@ impl<T: Real, const L: usize> Wide<T, L> {
             *y = if when > T::default() { x } else { *y };
         });
         Wide(all)
+    }
+
+    /// One where `f` holds of the two numbers, else zero.
+    #[inline(always)]
+    pub(super) fn test(self, other: Self, f: impl Fn(T, T) -> bool) -> Self {
+        self.with(other, |x, y| if f(x, y) { T::ONE } else { T::default() })
+    }
+
+    /// Whether a lane is above zero.
+    #[inline(always)]
+    pub(super) fn any(self) -> bool {
+        self.0.iter().fold(false, |any, x| any | (*x > T::default()))
     }
 
     /// The power of two of each size, and its inverse.
