@@ -36,7 +36,7 @@ def small(library, only):
     """Many small matrices: Q and R, spectra, and least squares of twice as many rows as columns where the library has them for a
     batch."""
     for dtype, text in [(np.float64, "f64"), (np.float32, "f32")]:
-        for n in [4, 8, 16, 32]:
+        for n in [4, 8, 16, 32, 64]:
             data = matrix(n, SMALL, False, dtype)
             row(f"qr, q {SMALL} x {n} {text}", lambda: library.up(data), library.factors, only)
             positive = matrix(n, SMALL, True, dtype)

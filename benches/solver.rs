@@ -104,7 +104,7 @@ fn each<T: SolverElement>(bench: &Bench, text: &str, of: fn(f64) -> T) {
 /// rows as columns.
 fn many_small<T: SolverElement>(bench: &Bench, text: &str, of: fn(f64) -> T) {
     let solver = bench.device.solver();
-    for n in [4, 8, 16, 32] {
+    for n in [4, 8, 16, 32, 64] {
         let count = SMALL;
         let layout = Layout::columns(n, n).batch(count, n * n);
         bench.row(

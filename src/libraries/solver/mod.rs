@@ -28,10 +28,10 @@
 //!   nothing: they compute with it as LAPACK does. A NaN may come back as a NaN, or as the verdict that a pivot is zero
 //!   or that a minor is not positive; an infinity may vanish where a pivot divides by it, so that the solution of
 //!   `[inf 1; 1 2]` is finite, as in NumPy. Check the input if it may hold either.
-//! - **Small matrices.** QR, LU, Cholesky and triangles of f32 and f64 with at most 32 rows and columns ([`Solver::qr`], [`Qr::q`],
-//!   [`Qr::apply`] from the left, [`Qr::solve`]; [`Solver::lu`], [`Lu::solve`], [`Solver::inverse`], [`Lu::inverse`];
+//! - **Small matrices.** QR of f32 and f64 with at most 64 rows and columns ([`Solver::qr`], [`Qr::q`], [`Qr::apply`] from the left,
+//!   [`Qr::solve`], [`Solver::solve`] of rectangular systems), and LU, Cholesky and triangles of at most 32 ([`Solver::lu`], [`Lu::solve`], [`Solver::inverse`], [`Lu::inverse`];
 //!   [`Solver::cholesky`], [`Cholesky::solve`], [`Cholesky::inverse`]; [`Solver::trtri`], [`Device::solve_triangular`]; and
-//!   [`Solver::solve`] with [`Structure::General`] and [`Structure::PositiveDefinite`]; C and B have at most 32 columns) are computed by
+//!   [`Solver::solve`] with [`Structure::General`] and [`Structure::PositiveDefinite`]; C and B have at most as many columns) are computed by
 //!   one kernel for a batch of any length, and on the CPU by loops over several matrices side by side. The operation, the sizes and the
 //!   type decide, never the length of the batch: a matrix has the same bits alone, anywhere in a batch, on a GPU and on any CPU. A matrix
 //!   that holds a NaN or an infinity has NaN in all its factors (of a triangle, in that triangle), its inverse is NaN, its solutions

@@ -12,7 +12,7 @@ pub(super) use super::native::{At, Copy, Group, small_lu};
 pub(super) use super::routine::Call;
 pub(super) use super::routine::{Routine, cost};
 pub(super) use super::small::systems::{Row, System};
-pub(super) use super::small::{Job, Task, fits};
+pub(super) use super::small::{Job, Task, fits, fits_qr};
 #[cfg(feature = "host")]
 pub(super) use super::verdict::first;
 pub(super) use super::verdict::{First, Meaning};

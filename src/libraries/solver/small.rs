@@ -1,5 +1,5 @@
 //! What is done with small matrices by kernels and loops of our own, in f32 and f64, which take many matrices at once and have the same
-//! bits: QR, systems, eigenvalues and singular values of at most 32 rows and columns. They are chosen by the
+//! bits: QR of at most 64 rows and columns; systems, eigenvalues and singular values of at most 32. They are chosen by the
 //! operation, the sizes and the type, never by how many matrices there are, so a matrix has the same bits alone and in a batch.
 //!
 //! | operation | kernel | host half |
@@ -19,8 +19,9 @@ pub(super) mod systems;
 use super::matrix::Matrix;
 use crate::core::element::{DType, Element};
 
-/// The most rows, and columns.
+/// The most rows, and columns; those of QR.
 const MOST: usize = 32;
+const MOST_QR: usize = 64;
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,11 @@ pub(super) struct Job {
 /// Whether matrices of these sizes have a kernel and loops of their own.
 pub(super) fn fits<T: Element>(sizes: &[usize]) -> bool {
     matches!(T::DTYPE, DType::F32 | DType::F64) && sizes.iter().all(|size| *size <= MOST)
+}
+
+/// The same for QR, and for what is made of its factors.
+pub(super) fn fits_qr<T: Element>(sizes: &[usize]) -> bool {
+    matches!(T::DTYPE, DType::F32 | DType::F64) && sizes.iter().all(|size| *size <= MOST_QR)
 }
 
 impl Job {

@@ -47,7 +47,7 @@ impl<T: SolverElement> Gesv<T> {
     fn small(&self) -> Option<Job> {
         let Matrix { rows, cols, .. } = self.a;
         let small = self.structure == Structure::General && rows != cols && !self.a.is_empty();
-        (small && fits::<T>(&[rows, cols, self.b.cols])).then(|| Job::new(Task::Least, &self.a).beside(&self.b))
+        (small && fits_qr::<T>(&[rows, cols, self.b.cols])).then(|| Job::new(Task::Least, &self.a).beside(&self.b))
     }
 
     /// What is done where they are small and square.

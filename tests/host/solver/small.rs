@@ -1,4 +1,4 @@
-//! QR of matrices of at most 32 rows and columns, in f32 and f64: alone and in batches, of every size around the classes of the kernel,
+//! QR of matrices of at most 64 rows and columns, and systems of at most 32, in f32 and f64: alone and in batches, of every size around the classes of the kernel,
 //! of ordinary and degenerate input.
 
 use super::check::{C, Dense, Laid, Number, RATIO, assert_ratio, dense, orthogonality};
@@ -7,7 +7,7 @@ use crate::common::{Rng, assert_same_bits, devices, down};
 use windlass::solver::{Qr, Structure};
 use windlass::{Device, Error, Side, Tensor, Transpose};
 
-const SHAPES: [(usize, usize); 18] = [
+const SHAPES: [(usize, usize); 25] = [
     (1, 1),
     (1, 5),
     (4, 4),
@@ -26,6 +26,13 @@ const SHAPES: [(usize, usize); 18] = [
     (32, 32),
     (32, 1),
     (2, 32),
+    (33, 33),
+    (33, 5),
+    (7, 40),
+    (48, 33),
+    (64, 63),
+    (64, 64),
+    (1, 64),
 ];
 
 fn of_kind<T: Number>(kind: Kind, rng: &mut Rng, (m, n): (usize, usize)) -> Dense {
@@ -159,8 +166,18 @@ fn one<T: Number>(device: &Device, x: &Tensor<T>, k: usize) -> Vec<T> {
 fn a_matrix_has_the_same_bits_alone_and_anywhere_in_a_batch() {
     fn case<T: Number>(device: &Device, host: &Device) {
         let mut rng = Rng::new(11);
-        for (count, m, n) in [(2, 4, 4), (31, 5, 3), (33, 9, 9), (1000, 3, 3), (1000, 8, 6), (33, 16, 32), (31, 32, 32)]
-        {
+        for (count, m, n) in [
+            (2, 4, 4),
+            (31, 5, 3),
+            (33, 9, 9),
+            (1000, 3, 3),
+            (1000, 8, 6),
+            (33, 16, 32),
+            (31, 32, 32),
+            (5, 33, 33),
+            (3, 64, 64),
+            (9, 50, 40),
+        ] {
             let a: Vec<T> = (0..count * m * n).map(|_| T::sample(&mut rng)).collect();
             let factor = |device: &Device, of: &[T], count: usize| {
                 let a = device.tensor([count, m, n], of).unwrap();

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum { FACTOR = 1, IDENTITY = 2, FORWARD = 4, BACKWARD = 8, UPPER = 16, LOWER = 32 };
-enum { MOST = 32, MATRICES = 3 };
+enum { MOST = 64, MATRICES = 3 };
 
 /* Parameters: a, lda, step_a, tau, step_tau, b, ldb, step_b, rows, cols, right, size, count, info, what, width. Of many matrices the
  * first ones and the last one stand for all. */

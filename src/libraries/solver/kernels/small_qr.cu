@@ -1,9 +1,13 @@
-// QR of many small matrices, and what is made of the factors: at most 32 rows and columns. `width` lanes (4, 8, 16 or 32) have a
-// matrix, a lane has a column of A and a column of B. Everything is in shared memory. The host half is
+// QR of many small matrices, and what is made of the factors: at most 64 rows and columns. `width` lanes (4, 8, 16 or 32) have a
+// matrix, a lane has a column of A and a column of B; of matrices with more than 32 rows or columns (width 64) a warp has one, a lane
+// two columns of A, and B passes in parts. Everything is in shared memory. The host half is
 // src/libraries/solver/host/small: every sum has the same terms in the same order there, so the bits are the same. Therefore
 // nothing is fused but what says `fused` (--fmad=false), and a choice is a selection, not a branch, where it could show in the
 // sign of a zero.
 typedef unsigned long long u64;
+
+// Columns of A of a lane, and of B that pass at once where it has two.
+enum { COLUMNS = 2, PART = 24 };
 
 enum { FACTOR = 1, IDENTITY = 2, FORWARD = 4, BACKWARD = 8, UPPER = 16, LOWER = 32 };
 
@@ -57,126 +61,170 @@ template <class T> __device__ __forceinline__ void small_qr(
     T *a_all, u64 lda, u64 step_a, T *tau_all, u64 step_tau, T *b_all, u64 ldb, u64 step_b, unsigned rows, unsigned cols, unsigned right,
     unsigned size, u64 count, int *info, unsigned what, unsigned width) {
     extern __shared__ __align__(16) unsigned char room[];
-    unsigned lane = threadIdx.x & (width - 1), own = threadIdx.x / width, ld = width + 1;
-    u64 number = (u64)blockIdx.x * (blockDim.x / width) + own;
+    unsigned lanes = width < 32 ? width : 32, lane = threadIdx.x & (lanes - 1), own = threadIdx.x / lanes, ld = width + 1;
+    u64 number = (u64)blockIdx.x * (blockDim.x / lanes) + own;
     bool live = number < count, wide = what & LOWER;
-    unsigned panel = width * ld, each = panel * (what == FACTOR ? 1 : 2) + 2 * width;
+    unsigned panel = width * ld, at_once = width > 32 ? PART : width;
+    unsigned each = panel + (what == FACTOR ? 0 : at_once * ld) + 2 * width;
     T *a = (T *)room + own * each, *x = a + panel, *tau = x + width, *b = tau + width;
     unsigned m = wide ? cols : rows, n = wide ? rows : cols;
     T *a_own = a_all + number * step_a, *tau_own = tau_all + number * step_tau, *b_own = b_all + number * step_b;
 
     T broken = 0;
     for (unsigned j = 0; j < cols; ++j) {
-        if (lane < rows) {
-            T value = live ? a_own[j * lda + lane] : (T)0;
+        for (unsigned i = lane; i < rows; i += lanes) {
+            T value = live ? a_own[j * lda + i] : (T)0;
             broken = fused(value, (T)0, broken);
-            a[wide ? lane * ld + j : j * ld + lane] = value;
+            a[wide ? i * ld + j : j * ld + i] = value;
         }
     }
     bool bad = false;
     __syncwarp();
-    T *column = a + (lane < n ? lane : 0) * ld;
     if (what & FACTOR) {
         int lost = broken == broken ? 0 : 1;
-        for (unsigned step = width / 2; step > 0; step /= 2) lost |= __shfl_xor_sync(~0u, lost, step);
+        for (unsigned step = lanes / 2; step > 0; step /= 2) lost |= __shfl_xor_sync(~0u, lost, step);
         bad = lost;
-        T scale = 1, inverse = 1, largest = 0;
-        if (lane < n) {
-            if (bad) for (unsigned i = 0; i < m; ++i) column[i] = 0;
-            for (unsigned i = 0; i < m; ++i) largest = most(largest, column[i]);
-            powers(largest, scale, inverse);
-            for (unsigned i = 0; i < m; ++i) column[i] *= inverse;
+        T scale[COLUMNS];
+#pragma unroll
+        for (unsigned c = 0; c < COLUMNS; ++c) {
+            T *column = a + (lane + c * lanes) * ld, inverse, largest = 0;
+            if (lane + c * lanes < n) {
+                if (bad) for (unsigned i = 0; i < m; ++i) column[i] = 0;
+                for (unsigned i = 0; i < m; ++i) largest = most(largest, column[i]);
+                powers(largest, scale[c], inverse);
+                for (unsigned i = 0; i < m; ++i) column[i] *= inverse;
+            }
         }
         __syncwarp();
         for (unsigned k = 0; k < size; ++k) {
-            T *pivot = a + k * ld, head = pivot[k], value = lane > k && lane < m ? pivot[lane] : (T)0, power;
-            T below = most_of((T)fabs(value), width);
+            T *pivot = a + k * ld, head = pivot[k], below = 0, value[COLUMNS], power, inverse;
+#pragma unroll
+            for (unsigned c = 0; c < COLUMNS; ++c) {
+                unsigned i = lane + c * lanes;
+                value[c] = i > k && i < m ? pivot[i] : (T)0;
+                below = most(below, value[c]);
+            }
+            below = most_of(below, lanes);
             powers(most(below, head), power, inverse);
-            value *= inverse;
-            if (lane < width) x[lane] = value;
+#pragma unroll
+            for (unsigned c = 0; c < COLUMNS; ++c) {
+                value[c] *= inverse;
+                if (lane + c * lanes < width) x[lane + c * lanes] = value[c];
+            }
             __syncwarp();
-            T alpha = head * inverse, squares = 0, sum = 0;
-            for (unsigned i = k + 1; i < m; ++i) {
-                squares = fused(x[i], x[i], squares);
-                sum = fused(x[i], column[i], sum);
+            T alpha = head * inverse, squares = 0, sum[COLUMNS] = {0, 0};
+            // A column that is not there, or not to be reflected, is read like the pivot.
+            T *column[COLUMNS];
+#pragma unroll
+            for (unsigned c = 0; c < COLUMNS; ++c)
+                column[c] = lane + c * lanes > k && lane + c * lanes < n ? a + (lane + c * lanes) * ld : pivot;
+            if (n > lanes) {
+                for (unsigned i = k + 1; i < m; ++i) {
+                    squares = fused(x[i], x[i], squares);
+                    sum[0] = fused(x[i], column[0][i], sum[0]);
+                    sum[1] = fused(x[i], column[1][i], sum[1]);
+                }
+            } else {
+                for (unsigned i = k + 1; i < m; ++i) {
+                    squares = fused(x[i], x[i], squares);
+                    sum[0] = fused(x[i], column[0][i], sum[0]);
+                }
             }
             T beta = -copysign(sqrt(fused(alpha, alpha, squares)), alpha);
             bool some = below > (T)0;
             T by = some ? (T)1 / (alpha - beta) : (T)0, t = some ? (beta - alpha) / beta : (T)0;
-            if (lane > k && lane < n) reflect(column, x, sum, by, t, k, m);
+#pragma unroll
+            for (unsigned c = 0; c < COLUMNS; ++c)
+                if (column[c] != pivot) reflect(column[c], x, sum[c], by, t, k, m);
             __syncwarp();
-            if (lane > k && lane < m) pivot[lane] = value * by;
+#pragma unroll
+            for (unsigned c = 0; c < COLUMNS; ++c)
+                if (lane + c * lanes > k && lane + c * lanes < m) pivot[lane + c * lanes] = value[c] * by;
             if (lane == 0) {
                 tau[k] = t;
                 if (some) pivot[k] = beta * power;
             }
             __syncwarp();
         }
-        if (lane < n)
-            for (unsigned i = 0; i < m; ++i) {
-                if (i < size && i <= lane) column[i] *= scale;
-                if (bad) column[i] = nothing((T)0);
-            }
-        if (bad && lane < size) tau[lane] = nothing((T)0);
+#pragma unroll
+        for (unsigned c = 0; c < COLUMNS; ++c) {
+            unsigned j = lane + c * lanes;
+            if (j < n)
+                for (unsigned i = 0; i < m; ++i) {
+                    T *to = a + j * ld + i;
+                    if (i < size && i <= j) *to *= scale[c];
+                    if (bad) *to = nothing((T)0);
+                }
+            if (bad && j < size) tau[j] = nothing((T)0);
+        }
         __syncwarp();
         if (live && !wide)
             for (unsigned j = 0; j < n; ++j)
-                if (lane < m) a_own[j * lda + lane] = a[j * ld + lane] == a[j * ld + lane] ? a[j * ld + lane] : nothing((T)0);
-        if (live && what == FACTOR && lane < size) tau_own[lane] = tau[lane];
+                for (unsigned i = lane; i < m; i += lanes)
+                    a_own[j * lda + i] = a[j * ld + i] == a[j * ld + i] ? a[j * ld + i] : nothing((T)0);
+        if (live && what == FACTOR)
+            for (unsigned k = lane; k < size; k += lanes) tau_own[k] = tau[k];
         if (what == FACTOR) return;
-    } else if (lane < size) {
-        tau[lane] = live ? tau_own[lane] : (T)0;
-    }
-
-    for (unsigned j = 0; j < right; ++j) {
-        if (lane < m) b[j * ld + lane] = what & IDENTITY ? (T)(lane == j) : live ? b_own[j * ldb + lane] : (T)0;
+    } else {
+        for (unsigned k = lane; k < size; k += lanes) tau[k] = live ? tau_own[k] : (T)0;
     }
     __syncwarp();
+
     int found = 0;
     if (what & (UPPER | LOWER)) {
         // The first column of R that is by rounding a combination of those before it; so is one with a NaN.
         int first = 0x7fffffff;
-        if (lane < size) {
-            T largest = 0, power, inverse, squares = 0;
-            for (unsigned i = 0; i <= lane; ++i) largest = most(largest, column[i]);
+        for (unsigned j = lane; j < size; j += lanes) {
+            T *column = a + j * ld, largest = 0, power, inverse, squares = 0;
+            for (unsigned i = 0; i <= j; ++i) largest = most(largest, column[i]);
             powers(largest, power, inverse);
-            for (unsigned i = 0; i <= lane; ++i) {
+            for (unsigned i = 0; i <= j; ++i) {
                 T value = column[i] * inverse;
                 squares = fused(value, value, squares);
             }
             T limit = (T)m * epsilon((T)0);
-            if (!(fabs(column[lane] * inverse) > limit * sqrt(squares))) first = (int)lane + 1;
+            if (!(fabs(column[j] * inverse) > limit * sqrt(squares)) && first == 0x7fffffff) first = (int)j + 1;
         }
-        for (unsigned step = width / 2; step > 0; step /= 2) {
+        for (unsigned step = lanes / 2; step > 0; step /= 2) {
             int other = __shfl_xor_sync(~0u, first, step);
             first = other < first ? other : first;
         }
         found = first == 0x7fffffff ? 0 : first;
         if (live && lane == 0) info[number] = found;
     }
-    if (lane < right) {
-        T *y = b + lane * ld;
-        if (what & LOWER) {
-            for (unsigned j = 0; j < size; ++j) {
-                y[j] /= a[j * ld + j];
-                for (unsigned i = j + 1; i < size; ++i) y[i] = fused(-a[i * ld + j], y[j], y[i]);
+    for (unsigned begin = 0; begin < right; begin += at_once) {
+        unsigned count_b = right - begin < at_once ? right - begin : at_once;
+        T *b_here = b_own + begin * ldb;
+        for (unsigned j = 0; j < count_b; ++j)
+            for (unsigned i = lane; i < m; i += lanes)
+                b[j * ld + i] = what & IDENTITY ? (T)(i == begin + j) : live ? b_here[j * ldb + i] : (T)0;
+        __syncwarp();
+        if (lane < count_b) {
+            T *y = b + lane * ld;
+            if (what & LOWER) {
+                for (unsigned j = 0; j < size; ++j) {
+                    y[j] /= a[j * ld + j];
+                    for (unsigned i = j + 1; i < size; ++i) y[i] = fused(-a[i * ld + j], y[j], y[i]);
+                }
+                for (unsigned i = size; i < m; ++i) y[i] = 0;
             }
-            for (unsigned i = size; i < m; ++i) y[i] = 0;
+            if (what & FORWARD)
+                for (unsigned k = 0; k < size; ++k) multiply(y, a, ld, tau[k], k, m);
+            if (what & BACKWARD)
+                for (unsigned k = size; k-- > 0;) multiply(y, a, ld, tau[k], k, m);
+            if (what & UPPER)
+                for (unsigned j = size; j-- > 0;) {
+                    y[j] /= a[j * ld + j];
+                    for (unsigned i = 0; i < j; ++i) y[i] = fused(-a[j * ld + i], y[j], y[i]);
+                }
         }
-        if (what & FORWARD)
-            for (unsigned k = 0; k < size; ++k) multiply(y, a, ld, tau[k], k, m);
-        if (what & BACKWARD)
-            for (unsigned k = size; k-- > 0;) multiply(y, a, ld, tau[k], k, m);
-        if (what & UPPER)
-            for (unsigned j = size; j-- > 0;) {
-                y[j] /= a[j * ld + j];
-                for (unsigned i = 0; i < j; ++i) y[i] = fused(-a[j * ld + i], y[j], y[i]);
-            }
+        __syncwarp();
+        if (live && found == 0)
+            for (unsigned j = 0; j < count_b; ++j)
+                for (unsigned i = lane; i < m; i += lanes)
+                    b_here[j * ldb + i] = b[j * ld + i] == b[j * ld + i] ? b[j * ld + i] : nothing((T)0);
+        __syncwarp();
     }
-    __syncwarp();
-    if (live && found == 0)
-        for (unsigned j = 0; j < right; ++j)
-            if (lane < m) b_own[j * ldb + lane] = b[j * ld + lane] == b[j * ld + lane] ? b[j * ld + lane] : nothing((T)0);
 }
 
 #define KERNEL(name, T)                                                                                                              \

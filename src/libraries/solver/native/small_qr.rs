@@ -12,6 +12,9 @@ static KERNELS: Ptx = Ptx::new(include_str!("../kernels/small_qr.ptx"));
 
 /// Threads of a block.
 const BLOCK: usize = 64;
+/// Lanes of a warp, and columns of B that pass at once where a lane has two of A.
+const WARP: usize = 32;
+const PART: usize = 24;
 
 /// Addresses: the first matrix A and B, each with the elements to the next one, and tau and info of all, where there are any.
 #[derive(Clone, Copy, Debug)]
@@ -37,14 +40,15 @@ pub(in crate::libraries::solver) fn plan<T: SolverElement>(
         Task::Least if job.is_wide() => 1 | 8 | 32,
         Task::Least => 1 | 4 | 16,
     };
-    // A lane for each row, and for each column.
-    let width = job.rows.max(job.cols).max(job.right).next_power_of_two().clamp(4, 32);
-    let panels = if job.task == Task::Factor { 1 } else { 2 };
-    let (each, matrices) = (width * (width + 1) * panels + 2 * width, BLOCK / width);
+    // A lane for each row, and for each column, or for two.
+    let width = job.rows.max(job.cols).max(job.right).next_power_of_two().clamp(4, 2 * WARP);
+    let (lanes, at_once) = if width > WARP { (WARP, PART) } else { (width, width) };
+    let columns = if job.task == Task::Factor { width } else { width + at_once };
+    let (each, matrices) = (columns * (width + 1) + 2 * width, if width > WARP { 1 } else { BLOCK / width });
     let shared = each * matrices * size_of::<T>();
     let blocks = u32::try_from(count.div_ceil(matrices));
     let blocks = blocks.map_err(|_| Error::invalid("a", format!("{count} matrices")))?;
-    let dims = LaunchDims { grid: (blocks, 1, 1), block: (BLOCK as u32, 1, 1), shared: shared as u32 };
+    let dims = LaunchDims { grid: (blocks, 1, 1), block: ((matrices * lanes) as u32, 1, 1), shared: shared as u32 };
     let [lda, step_a, step_tau, ldb, step_b] = [job.lda, at.a.1, job.step_tau, job.ldb, at.b.1].map(|n| n as u64);
     let [rows, cols, right, size, count, width] =
         [job.rows, job.cols, job.right, job.reflectors, count, width].map(|n| n as u64);

@@ -23,7 +23,7 @@ impl<T: SolverElement> Ormqr<T> {
     /// What is done where the matrices are small.
     fn small(&self) -> Option<Job> {
         let sizes = [self.a.rows, self.a.size(), self.c.cols];
-        let small = self.side == Side::Left && self.a.size() > 0 && fits::<T>(&sizes);
+        let small = self.side == Side::Left && self.a.size() > 0 && fits_qr::<T>(&sizes);
         let task = Task::Multiply { adjoint: self.trans != Transpose::No };
         small.then(|| Job::new(task, &self.a).first(self.a.size()).beside(&self.c))
     }

@@ -31,7 +31,7 @@ impl<T: SolverElement, const PIVOTED: bool> Geqrf<T, PIVOTED> {
 
     /// What is done where the matrices are small.
     fn small(&self) -> Option<Job> {
-        let small = !PIVOTED && !self.a.is_empty() && fits::<T>(&[self.a.rows, self.a.cols]);
+        let small = !PIVOTED && !self.a.is_empty() && fits_qr::<T>(&[self.a.rows, self.a.cols]);
         small.then(|| Job::new(Task::Factor, &self.a))
     }
 }
@@ -113,7 +113,7 @@ impl<T: SolverElement, const PIVOTED: bool> Routine for Geqrf<T, PIVOTED> {
 
 impl Solver {
     /// QR factors (`geqrf`; `cusolverDnXgeqrf`), of a matrix of any shape or of each of a batch, in the memory of A if it is given
-    /// by value. Of real matrices with at most 32 rows and columns, a batch takes one kernel of our own (see the
+    /// by value. Of real matrices with at most 64 rows and columns, a batch takes one kernel of our own (see the
     /// [module](crate::solver)).
     ///
     /// # Errors

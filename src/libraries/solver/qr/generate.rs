@@ -22,7 +22,7 @@ impl<T: SolverElement> Orgqr<T> {
 
     /// What is done where the matrices are small.
     fn small(&self) -> Option<Job> {
-        let small = self.reflectors() > 0 && fits::<T>(&[self.a.rows, self.q.cols]);
+        let small = self.reflectors() > 0 && fits_qr::<T>(&[self.a.rows, self.q.cols]);
         small.then(|| Job::new(Task::Generate, &self.a).first(self.reflectors()).beside(&self.q))
     }
 }

@@ -24,7 +24,7 @@ type Reads<T> = (T, T, Option<i64>);
 impl<T: SolverElement> Qrs<T> {
     /// What is done where the matrices are small.
     fn small(&self, pivoted: bool) -> Option<Job> {
-        let small = !pivoted && !self.a.is_empty() && fits::<T>(&[self.a.rows, self.a.cols, self.b.cols]);
+        let small = !pivoted && !self.a.is_empty() && fits_qr::<T>(&[self.a.rows, self.a.cols, self.b.cols]);
         small.then(|| Job::new(Task::Solve, &self.a).beside(&self.b))
     }
 }

@@ -1,4 +1,4 @@
-//! QR of matrices of at most 32 rows and columns, and what is made of the factors, on several matrices side by side: a lane of a
+//! QR of matrices of at most 64 rows and columns, and what is made of the factors, on several matrices side by side: a lane of a
 //! vector for each. What one matrix gets does not depend on those beside it, nor on how many there are, nor on the machine.
 //!
 //! | file | content |

@@ -7,7 +7,7 @@
 use super::wide::{Real, Wide};
 
 /// The most rows, and columns.
-pub(super) const MOST: usize = 32;
+pub(super) const MOST: usize = 64;
 /// Columns whose sums are computed together, so that they do not wait for each other.
 const TOGETHER: usize = 4;
 
