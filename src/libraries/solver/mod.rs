@@ -39,12 +39,12 @@
 //!   LU factors are complete, its inverse is NaN, its solutions are not written; and one that is not positive definite keeps its
 //!   triangle. Larger matrices, other types and QR with column pivoting are as above, with other bits.
 //! - **Small spectra.** The same holds for all eigenvalues ([`Solver::eigh`] by [`EighMethod::Auto`]) and singular values
-//!   ([`Solver::svd`]) of f32 and f64 with at most 32 rows and columns, with or without vectors: two-sided rotations, and one-sided
-//!   ones, of the adjoint where it is tall. f32 computes in f32. A matrix that holds a NaN or an infinity is not converged, with an info
-//!   of its number of values, and NaN in all its outputs; one that takes more than 100 sweeps has an info one larger, and what there is.
-//!   Eigenvalues are right to some units of the largest one's last digit. Singular values of columns of very different sizes are right
-//!   to their own last digits, down to 1e-15 (f32) and 1e-145 (f64) of the largest element; the vectors of those that are smaller, or
-//!   zero, are made of what the others leave.
+//!   ([`Solver::svd`]) of f32 and f64 with at most 32 rows and columns, with or without vectors: by two-sided rotations, and by
+//!   one-sided ones, of the adjoint where a matrix is wide. f32 computes in f32. A matrix that holds a NaN or an infinity is not
+//!   converged, with an info of its number of values, and NaN in all its outputs; one that takes more than 100 sweeps has an info one
+//!   larger, and what there is. Eigenvalues are right to some units of the largest one's last digit. Singular values of columns of
+//!   very different sizes are right to their own last digits, down to 1e-15 (f32) and 1e-145 (f64) of the largest element; the
+//!   vectors of those that are smaller, or zero, are made of what the others leave.
 //! - **Determinism.** The same call gives the same bits on the same machine with the same number of threads. On a GPU
 //!   cuSOLVER promises this for most routines, but not for [`Solver::ldl`], nor for [`Solver::solve`] where that uses
 //!   it.
