@@ -32,7 +32,8 @@ pub(crate) struct Grid {
     index: Index,
     /// The number of the task, which changes.
     pub(crate) task: Reg,
-    step: Reg,
+    /// From a task of a thread to its next one.
+    pub(crate) step: Reg,
 }
 
 impl Grid {
@@ -78,11 +79,16 @@ impl Grid {
 
     /// Goes on to the next task; behind the last one the kernel ends.
     pub(crate) fn end(&self, writer: &mut Writer, count: Reg) {
+        self.next(writer, count);
+        ptx!(writer, "ret");
+    }
+
+    /// Goes on to the next task; behind the last one comes what is written next.
+    pub(crate) fn next(&self, writer: &mut Writer, count: Reg) {
         let (Grid { task, step, .. }, u, again) = (self, self.index.u, writer.reg(Class::Predicate));
         ptx!(writer, "add.{u} {task}, {task}, {step}");
         ptx!(writer, "setp.lt.{u} {again}, {task}, {count}");
         ptx!(writer, "@{again} bra LOOP");
         writer.label("EXIT");
-        ptx!(writer, "ret");
     }
 }

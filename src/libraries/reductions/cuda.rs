@@ -15,7 +15,7 @@ use crate::engines::op::{Built, PlanKey};
 use crate::libraries::expressions::formula::Shared;
 use crate::libraries::expressions::low::Lane;
 use crate::libraries::expressions::low::lower::computed;
-use crate::libraries::kernel::{BLOCK, Loaded, blocks, load};
+use crate::libraries::kernel::{Loaded, blocks, load};
 
 /// What a kernel depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -69,12 +69,12 @@ pub(super) fn levels(shape: &Shape) -> Result<Vec<Level>> {
     let slots = slots(&prepared.recipe);
     loop {
         let geometry = Geometry::new(&space, &sizes, levels.is_empty());
-        let (is_last, by_result) = (geometry.is_last, geometry.is_by_result());
+        let (ends, by_result) = (geometry.ends(), geometry.is_by_result());
         let next = space.of_groups(slots.len(), by_result)?;
-        let finish = shape.finish.clone().filter(|_| is_last);
+        let finish = shape.finish.clone().filter(|_| ends);
         let key = Key { kind: shape.kind, dtype, element: element.clone(), finish, geometry };
         levels.push(Level { space, key, sizes });
-        if is_last {
+        if ends {
             return Ok(levels);
         }
         space = next;
@@ -97,7 +97,7 @@ pub(super) fn enqueue(reduce: &Reduce, queue: &mut Enqueue<'_, Reduce>) -> Resul
         let loaded = queue.plan::<Key>(k)?;
         let tasks = level.space.results * level.space.groups();
         let targets = match geometry.is_last {
-            true => vec![output],
+            true => Vec::new(),
             false => slots.iter().map(|lane| queue.scratch(tasks * lane.size())).collect::<Result<Vec<_>>>()?,
         };
         let launch = Launch {
@@ -106,7 +106,9 @@ pub(super) fn enqueue(reduce: &Reduce, queue: &mut Enqueue<'_, Reduce>) -> Resul
             targets: &targets,
             addresses: &addresses,
             sizes: &level.sizes,
-            result_size: geometry.is_last.then(|| shape.result_type().size()),
+            output,
+            counter: if geometry.folds { queue.counter()? } else { 0 },
+            result_size: shape.result_type().size(),
             extents: shape.shape(),
             scalars: &reduce.scalars,
             finish_scalars: &reduce.finish_scalars,
@@ -114,15 +116,16 @@ pub(super) fn enqueue(reduce: &Reduce, queue: &mut Enqueue<'_, Reduce>) -> Resul
             is_leaf: geometry.is_leaf,
         };
         let mut arguments = loaded.kernel.arguments(&launch);
+        let block = loaded.kernel.threads as u32;
         let threads = match geometry.way {
             Way::Warps { .. } => tasks.saturating_mul(32),
             Way::Threads { .. } => tasks,
-            Way::Columns => tasks.div_ceil(COLUMNS).saturating_mul(BLOCK as usize),
+            Way::Columns => tasks.div_ceil(COLUMNS).saturating_mul(loaded.kernel.threads),
         };
         // SAFETY: the kernel has as many words as the arguments. It reads what the layouts reach, which lies inside the operands (the
         // check of the operation), or accumulators in scratch memory, and writes the output, or as many accumulators as there is
-        // scratch memory for.
-        unsafe { loaded.launch(queue, (blocks(threads, BLOCK), BLOCK), &mut arguments) }?;
+        // scratch memory for. The counter is the slot's, whose kernels follow each other.
+        unsafe { loaded.launch(queue, (blocks(threads, block), block), &mut arguments) }?;
         addresses = targets;
     }
     Ok(())

@@ -35,6 +35,8 @@ pub(super) struct Recipe {
     pub(super) finish: Arc<Kept>,
     pub(super) count: Option<DType>,
     pub(super) is_positional: bool,
+    /// Of a place: whether it is that of the largest element.
+    pub(super) is_largest: bool,
 }
 
 /// A value of a recording, which knows its type: the type here has no meaning.
@@ -226,6 +228,7 @@ impl Recipe {
             finish,
             count: None,
             is_positional: false,
+            is_largest: false,
         }
     }
 
@@ -258,6 +261,7 @@ impl Recipe {
             finish: formula([own, DType::I64], |[_, i]| vec![i])?,
             count: None,
             is_positional: true,
+            is_largest: largest,
         })
     }
 
@@ -286,6 +290,7 @@ impl Recipe {
             finish,
             count: Some(own),
             is_positional: false,
+            is_largest: false,
         })
     }
 
@@ -313,6 +318,7 @@ impl Recipe {
             finish,
             count: None,
             is_positional: false,
+            is_largest: false,
         })
     }
 
@@ -351,6 +357,7 @@ impl Recipe {
             finish,
             count: None,
             is_positional: false,
+            is_largest: false,
         })
     }
 }

@@ -5,6 +5,7 @@
 mod cases;
 #[path = "../../host/reductions/ends.rs"]
 mod ends;
+mod folds;
 #[path = "../../host/reductions/oracle.rs"]
 mod oracle;
 #[path = "../../host/reductions/scans.rs"]

@@ -54,6 +54,10 @@ pub(crate) struct HalfState {
     pub(crate) keeps: Option<Keeps>,
     pub(crate) scratch: SmallVec<[u64; 2]>,
     pub(crate) result_asked: bool,
+    /// The kernel writes the result where the host reads it.
+    result_is_there: bool,
+    /// The half is one of several in this dispatch, which leaves its result where it is told to.
+    is_step: bool,
     /// The work that the half enqueues is being captured into a CUDA graph.
     pub(crate) capturing: bool,
     /// Nothing was put on the stream, and the operands are unchanged.
@@ -67,6 +71,8 @@ impl HalfState {
             keeps: None,
             scratch: SmallVec::new(),
             result_asked: false,
+            result_is_there: false,
+            is_step: false,
             capturing: false,
             untouched: true,
         }
@@ -290,6 +296,40 @@ impl<'q> Queue<'q> {
         unsafe { self.memset(address, &[0], self.raw_bytes) }
     }
 
+    /// Where a kernel leaves a verdict, which is zero: the memory that the host reads, if it can, so that neither a fill nor a copy goes with
+    /// the launch. For kernels that write it seldom; atomics there are atomic for the kernel alone.
+    pub(crate) fn verdict(&mut self) -> Result<u64> {
+        match &self.left.landed {
+            Landed::Slot(slot) if !self.left.is_step && (1..=SLOT).contains(&self.raw_bytes) => {
+                // SAFETY: the slot has as many bytes, and is this task's alone. The driver maps pinned memory for its devices.
+                unsafe { slot.at.0.write_bytes(0, self.raw_bytes) };
+                let address = slot.at.0.expose_provenance() as u64;
+                (self.left.result_asked, self.left.result_is_there) = (true, true);
+                Ok(address)
+            }
+            _ => {
+                self.zero_result()?;
+                self.result()
+            }
+        }
+    }
+
+    /// A word of device memory that is zero. A kernel that counts its blocks in it leaves it zero: those of this stream follow each
+    /// other, so one word serves them all, and none is written before a launch.
+    pub(crate) fn counter(&mut self) -> Result<u64> {
+        if let Some(address) = self.state.counter {
+            return Ok(address);
+        }
+        let address = self.stream_memory(4)?;
+        // SAFETY: memory of four bytes, which nobody else uses.
+        let zeroed = unsafe { self.memset(address, &[0], 4) };
+        match zeroed {
+            Ok(()) => self.state.counter = Some(address),
+            Err(_) => self.left.scratch.push(address),
+        }
+        zeroed.map(|()| address)
+    }
+
     /// Runs the half of one operation of several in this dispatch. The half uses the same stream and its own part of
     /// the plans, and leaves its result at `result`.
     pub(crate) fn step(
@@ -302,8 +342,10 @@ impl<'q> Queue<'q> {
         let plans = self.plans.get(plans).unwrap_or_default();
         let own = result.map(|result| self.state.result.replace(result));
         self.left.result_asked = false;
+        let is_step = std::mem::replace(&mut self.left.is_step, true);
         // The slot gets its own result memory back, also after a panic.
         let outcome = guarded(&mut || half(&mut Queue { raw_bytes, plans, ..self.lend() }));
+        self.left.is_step = is_step;
         if let Some(own) = own {
             self.state.result = own;
         }
@@ -318,6 +360,9 @@ impl<'q> Queue<'q> {
 
     /// Enqueues the copy of the result to pinned memory, behind the work.
     pub(crate) fn bring_result(self) -> Result<()> {
+        if self.left.result_is_there {
+            return Ok(());
+        }
         let (Landed::Slot(slot), true, Some(address)) = (&self.left.landed, self.left.result_asked, self.state.result)
         else {
             return match (&self.left.landed, self.raw_bytes) {

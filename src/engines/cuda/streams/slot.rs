@@ -74,6 +74,8 @@ pub(crate) struct State {
     pub(crate) followed: Vec<u64>,
     /// Device memory for a scalar result; reused in stream order.
     pub(crate) result: Option<u64>,
+    /// A word of device memory that counts the blocks of a kernel: zero between the kernels of the stream.
+    pub(crate) counter: Option<u64>,
     pub(crate) functions: Vec<crate::engines::cuda::code::Cached>,
     pub(crate) tables: Tables,
     pub(crate) handles: Handles,
@@ -143,6 +145,7 @@ impl Slot {
                 ring: Ring::new(),
                 followed: Vec::new(),
                 result: None,
+                counter: None,
                 functions: Vec::new(),
                 tables: Tables::default(),
                 handles: Handles::default(),
@@ -253,13 +256,14 @@ impl Shared {
 impl State {
     /// Takes out the device memory that lives as long as the slot: its addresses.
     pub(crate) fn take_memory(&mut self) -> Vec<u64> {
-        let lasting = self.result.take().into_iter().chain(self.workspace.take());
+        let lasting = self.result.take().into_iter().chain(self.counter.take()).chain(self.workspace.take());
         lasting.chain(self.tables.take()).chain(std::mem::take(&mut self.kept)).collect()
     }
 
     /// The number of pieces of such memory.
     pub(crate) fn memory(&self) -> usize {
         usize::from(self.result.is_some())
+            + usize::from(self.counter.is_some())
             + usize::from(self.workspace.is_some())
             + self.tables.count()
             + self.kept.len()

@@ -15,6 +15,8 @@ pub(super) struct Chain {
     pub(super) own: Regs,
     /// The number of the next element in the group, which changes.
     local: Reg,
+    /// The number of its first element in the group, if a place is looked for.
+    pub(super) first: Option<Reg>,
     /// The address of each operand's next element, which changes; none if more than one axis is reduced.
     addresses: Regs,
 }
@@ -27,7 +29,7 @@ pub(super) struct Loaded {
     values: Regs,
     /// For each position its value.
     positions: Regs,
-    /// Its number among those of the result.
+    /// Its number in the group, if a place is looked for.
     number: Option<Reg>,
 }
 
@@ -54,7 +56,15 @@ impl Text<'_> {
 
     /// A chain whose first element is number `local` of the group.
     pub(super) fn chain(&mut self, task: &Task, local: Reg) -> Chain {
-        let own: Regs = (0..self.slots.len()).map(|k| self.identity(k)).collect();
+        let mut own: Regs = (0..self.slots.len()).map(|k| self.identity(k)).collect();
+        let first = self.looks_for_places().then(|| {
+            let [place, first] = self.writer.regs(Class::Word);
+            ptx!(self.writer, "mov.b32 {place}, {local}");
+            ptx!(self.writer, "mov.b32 {first}, {local}");
+            own.truncate(1);
+            own.push(place);
+            first
+        });
         let mut addresses = Vec::new();
         if self.geometry.reduced <= 1 {
             let [wide, at] = self.writer.regs(Class::Long);
@@ -68,11 +78,11 @@ impl Text<'_> {
                 addresses.push(address);
             }
         }
-        Chain { own, local, addresses }
+        Chain { own, local, first, addresses }
     }
 
     /// A part of the accumulators that a chain begins with, in a register that may change.
-    fn identity(&mut self, k: usize) -> Reg {
+    pub(super) fn identity(&mut self, k: usize) -> Reg {
         let Some(slot) = self.slots.get(k).copied() else { return self.writer.reg(Class::Word) };
         self.argument(Argument::Identity(slot.operand, slot.part), Class::for_lane(slot.lane))
     }
@@ -88,10 +98,9 @@ impl Text<'_> {
             far = self.far(task, chain.local, steps);
             &far
         };
-        let number = (self.geometry.is_leaf && self.recipe.is_positional).then(|| {
-            let [wide, number] = self.writer.regs(Class::Long);
-            ptx!(self.writer, "cvt.u64.u32 {wide}, {}", chain.local);
-            ptx!(self.writer, "add.u64 {number}, {wide}, {}", task.first);
+        let number = chain.first.map(|_| {
+            let number = self.writer.reg(Class::Word);
+            ptx!(self.writer, "mov.b32 {number}, {}", chain.local);
             number
         });
         let mut values = Vec::new();
@@ -138,11 +147,15 @@ impl Text<'_> {
 
     /// Takes a loaded element into its chain, if it is there.
     pub(super) fn take(&mut self, chain: &Chain, loaded: &Loaded) {
+        if let Some(number) = loaded.number {
+            let element = self.element(loaded);
+            return self.take_place(chain, loaded.there, &element, number);
+        }
         let new = if self.geometry.is_leaf { self.step(chain, loaded) } else { self.join(&chain.own, &loaded.values) };
         keep(&mut self.writer, &self.slots, &chain.own, &new, Some(loaded.there));
     }
 
-    fn step(&mut self, chain: &Chain, loaded: &Loaded) -> Regs {
+    fn element(&mut self, loaded: &Loaded) -> Regs {
         let loads = self.loads.clone();
         let input = |k: usize, part: usize| find(&loads, &loaded.values, k, part);
         let axes = self.element.positions().to_vec();
@@ -150,12 +163,15 @@ impl Text<'_> {
             let at = axes.iter().position(|own| *own == axis)?;
             loaded.positions.get(at).copied()
         };
-        let element = self.run(Program::Element, &input, &position);
+        self.run(Program::Element, &input, &position)
+    }
+
+    fn step(&mut self, chain: &Chain, loaded: &Loaded) -> Regs {
+        let element = self.element(loaded);
         let (slots, accumulators) = (self.slots.clone(), self.recipe.accumulators.len());
         let input = |k: usize, part: usize| match k.checked_sub(accumulators) {
             None => find(&slots, &chain.own, k, part),
-            Some(0) => element.get(part).copied(),
-            Some(_) => loaded.number,
+            Some(_) => element.get(part).copied(),
         };
         self.run(Program::Step, &input, &|_| None)
     }

@@ -1,7 +1,7 @@
 //! What a kernel has to know of its operands, and what it is told at each launch.
 
 use super::super::recipe::Recipe;
-use super::super::space::{CHAINS, Space};
+use super::super::space::{CHAINS, GROUP, Space};
 use super::{Program, Programs};
 use crate::libraries::expressions::Scalar;
 use crate::libraries::expressions::low::lower::computed;
@@ -28,6 +28,8 @@ pub(in super::super) const COLUMNS: usize = 32;
 pub static THREADS_FROM: AtomicUsize = AtomicUsize::new(1 << 14);
 /// Results with at most so many elements take a thread each: a warp would be idle for the most part.
 const FEW: usize = 16;
+/// The most groups of accumulators that a block joins. More of them take a launch of their own, which has many blocks.
+pub(super) const FOLDED: usize = 8;
 
 /// What the text of a kernel depends on besides the expressions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -42,6 +44,8 @@ pub(in super::super) struct Geometry {
     pub(in super::super) is_leaf: bool,
     /// Whether it makes results, not accumulators.
     pub(in super::super) is_last: bool,
+    /// Whether it makes the result as well: the last of its blocks joins the accumulators of all of them.
+    pub(in super::super) folds: bool,
 }
 
 impl Geometry {
@@ -74,7 +78,16 @@ impl Geometry {
             is_wide: farthest > most || tasks > most as usize || space.length > most as usize,
             is_leaf,
             is_last: space.groups() == 1,
+            folds: matches!(way, Way::Warps { .. })
+                && space.results == 1
+                && space.groups() > 1
+                && space.groups().div_ceil(GROUP) <= FOLDED,
         }
+    }
+
+    /// Whether it makes results.
+    pub(in super::super) fn ends(&self) -> bool {
+        self.is_last || self.folds
     }
 
     /// Whether the accumulators of the level lie with those of neighbouring results side by side.
@@ -87,8 +100,12 @@ impl Geometry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Argument {
     Tasks,
-    /// What is written: the result, or the slots of accumulators.
+    /// A slot of accumulators that is written.
     Target(usize),
+    /// The result of offset 0 that is written.
+    Output,
+    /// What counts the blocks that are done: zero, and again when the kernel ends.
+    Counter,
     /// The address of an operand's first element; of a position its first value.
     Base(usize),
     Results,
@@ -116,14 +133,17 @@ pub(super) enum Argument {
 pub(in super::super) struct Launch<'a> {
     pub(in super::super) space: &'a Space,
     pub(in super::super) recipe: &'a Recipe,
-    /// The addresses of the elements of offset 0 of what is written.
+    /// The addresses of the slots that are written.
     pub(in super::super) targets: &'a [u64],
+    /// That of the results, and of the counter of blocks.
+    pub(in super::super) output: u64,
+    pub(in super::super) counter: u64,
     /// Those of what is read.
     pub(in super::super) addresses: &'a [u64],
     /// The sizes of the elements of what is read.
     pub(in super::super) sizes: &'a [usize],
-    /// Of the result, if it is written.
-    pub(in super::super) result_size: Option<usize>,
+    /// Of a result.
+    pub(in super::super) result_size: usize,
     pub(in super::super) extents: &'a [usize],
     pub(in super::super) scalars: &'a [Scalar],
     pub(in super::super) finish_scalars: &'a [Scalar],
@@ -144,13 +164,11 @@ impl Launch<'_> {
     /// A word of the arguments.
     pub(super) fn word(&self, argument: &Argument, programs: &Programs) -> u64 {
         let space = self.space;
-        let target = |k: usize| self.targets.get(k).copied().unwrap_or(0);
         match *argument {
             Argument::Tasks => (space.results * space.groups()) as u64,
-            Argument::Target(k) => match self.result_size {
-                Some(size) => target(k).wrapping_add((space.output.offset() * size) as u64),
-                None => target(k),
-            },
+            Argument::Target(k) => self.targets.get(k).copied().unwrap_or(0),
+            Argument::Output => self.output.wrapping_add((space.output.offset() * self.result_size) as u64),
+            Argument::Counter => self.counter,
             Argument::Base(k) => {
                 let offset = space.walks.get(k).map_or(0, |walk| walk.kept.offset());
                 match self.addresses.get(k) {
@@ -167,7 +185,7 @@ impl Launch<'_> {
             }
             Argument::OutputStride(axis) => {
                 let stride = space.output.strides().get(axis).copied().unwrap_or(0);
-                (stride * self.result_size.unwrap_or(1) as isize) as u64
+                (stride * self.result_size as isize) as u64
             }
             Argument::Reduced(axis) => space.reduced.get(axis).copied().unwrap_or(1) as u64,
             Argument::ReducedStride(k, axis) => self.stride(k, self.reduced(k, axis)),

@@ -3,15 +3,18 @@
 //! A task is a group of a result. A *warp* has one, of which a lane holds two chains, and joins them by shuffles; or a *thread*
 //! has one, and goes through the chains of the group so that neighbours of the tree come one after the other, with some chains
 //! at once; or a *block* has those of neighbouring results, and shares memory. A level makes accumulators of elements, or joins those
-//! of the level before; the last one makes results.
+//! of the level before; the last one makes results. Of a single result the last block of a level goes on and makes it, if few
+//! accumulators are left.
 //!
 //! `geometry.rs` says what the text depends on besides the expressions, and gives a launch its arguments. `text.rs` writes
-//! what all kernels have, `task.rs` finds what a task treats, `elements.rs` the loads and steps, `tree.rs` and `columns.rs` the ways through
-//! a group.
+//! what all kernels have, `task.rs` finds what a task treats, `elements.rs` the loads and steps, `places.rs` those of places, `tree.rs` and `columns.rs` the ways through
+//! a group, `fold.rs` what the last block does.
 
 mod columns;
 mod elements;
+mod fold;
 mod geometry;
+mod places;
 mod task;
 mod text;
 mod tree;
@@ -47,7 +50,7 @@ impl Programs {
             if needed { lower_as(expr, Calls::Expand, false) } else { Low::default() }
         };
         let closed = |expr: Option<&Expr>| match expr {
-            Some(expr) if geometry.is_last => lower(expr, Calls::Expand),
+            Some(expr) if geometry.ends() => lower(expr, Calls::Expand),
             _ => Low::default(),
         };
         Programs([
@@ -69,6 +72,8 @@ impl Programs {
 pub(super) struct Kernel {
     words: Words<Argument>,
     pub(super) programs: Programs,
+    /// Of a block.
+    pub(super) threads: usize,
 }
 
 impl Kernel {
@@ -84,8 +89,8 @@ impl Kernel {
         geometry: &Geometry,
     ) -> Result<(Self, String)> {
         let programs = Programs::new(recipe, element, after, geometry);
-        let (text, words) = text::write(recipe, element, &programs, result, geometry)?;
-        Ok((Kernel { words, programs }, text))
+        let (text, words, threads) = text::write(recipe, element, &programs, result, geometry)?;
+        Ok((Kernel { words, programs, threads }, text))
     }
 
     /// The arguments of a launch: the words of the one parameter.

@@ -12,7 +12,7 @@ use crate::libraries::expressions::low::LowOp;
 use crate::libraries::expressions::low::lower::{computed, stored};
 use crate::libraries::expressions::ptx::body::memory;
 use crate::libraries::expressions::ptx::formula;
-use crate::libraries::kernel::{Class, Grid, Index, Parameter, Reg, Thread, Words, Writer, ptx};
+use crate::libraries::kernel::{BLOCK, Class, Grid, Index, Parameter, Reg, Thread, Words, Writer, ptx};
 
 pub(super) struct Text<'a> {
     pub(super) recipe: &'a Recipe,
@@ -35,14 +35,14 @@ pub(super) struct Text<'a> {
     result: DType,
 }
 
-/// The module, and the words of its parameter.
+/// The module, the words of its parameter, and the threads of a block.
 pub(super) fn write(
     recipe: &Recipe,
     element: &Expr,
     programs: &Programs,
     result: DType,
     geometry: &Geometry,
-) -> Result<(String, Words<Argument>)> {
+) -> Result<(String, Words<Argument>, usize)> {
     let slots = parts(recipe.accumulators.iter().copied(), computed);
     let loads: Vec<Part> = if geometry.is_leaf {
         let used = |part: &Part| {
@@ -70,10 +70,9 @@ pub(super) fn write(
         walks: in_memory + positions,
         result,
     };
-    text.write();
-    let written = if geometry.is_last { 1 } else { text.slots.len() };
-    let parameter = Parameter { words: text.words.len(), written, read: in_memory };
-    Ok((text.writer.module(&parameter)?, text.words))
+    let threads = text.write();
+    let parameter = Parameter { words: text.words.len(), written: text.targets().len(), read: in_memory };
+    Ok((text.writer.module(&parameter)?, text.words, threads))
 }
 
 impl Text<'_> {
@@ -81,11 +80,19 @@ impl Text<'_> {
         self.words.read(&mut self.writer, argument, class)
     }
 
-    fn write(&mut self) {
+    /// What is written: slots of accumulators, the result, the counter.
+    fn targets(&self) -> Vec<Argument> {
+        let Geometry { is_last, folds, .. } = *self.geometry;
+        let slots = (0..if is_last { 0 } else { self.slots.len() }).map(Argument::Target);
+        let ends = [(is_last || folds, Argument::Output), (folds, Argument::Counter)];
+        slots.chain(ends.into_iter().filter_map(|(is_there, word)| is_there.then_some(word))).collect()
+    }
+
+    /// Returns the threads of a block.
+    fn write(&mut self) -> usize {
         // The words whose places are fixed.
         let (index, tasks) = (self.index, self.argument(Argument::Tasks, self.index.class));
-        let written = if self.geometry.is_last { 1 } else { self.slots.len() };
-        let targets: Regs = (0..written).map(|k| self.argument(Argument::Target(k), Class::Long)).collect();
+        let targets: Regs = self.targets().into_iter().map(|target| self.argument(target, Class::Long)).collect();
         let bases: Regs = (0..self.walks).map(|k| self.argument(Argument::Base(k), Class::Long)).collect();
         let place @ Thread { thread, threads, .. } = Thread::new(&mut self.writer);
         let lane = self.writer.reg(Class::Word);
@@ -99,8 +106,9 @@ impl Text<'_> {
             ptx!(self.writer, "shr.u32 {threads}, {threads}, 5");
         }
         let grid = Grid::of(&mut self.writer, index, [place.block, place.grid], thread, &threads);
-        grid.begin(&mut self.writer, tasks);
+        // Before it leaves out threads: those of the last block go on together.
         self.bind_uniforms();
+        grid.begin(&mut self.writer, tasks);
         grid.each(&mut self.writer);
         let task = self.task(grid.task, &bases);
         let own = match self.geometry.way {
@@ -115,7 +123,12 @@ impl Text<'_> {
             first
         });
         self.store(&task, &targets, own, writes);
-        grid.end(&mut self.writer, tasks);
+        grid.next(&mut self.writer, tasks);
+        if self.geometry.folds {
+            self.fold(&place, &targets);
+        }
+        ptx!(self.writer, "ret");
+        BLOCK as usize
     }
 
     /// Numbers that are the same for all elements.
@@ -161,14 +174,20 @@ impl Text<'_> {
             }
             return;
         }
-        let own = canonical(&mut self.writer, &self.slots, &own);
+        let Some(target) = targets.first().copied() else { return };
+        let address = self.offset(target, &task.coordinates, &Argument::OutputStride);
+        self.store_result(address, &own, writes);
+    }
+
+    /// Writes what becomes of the last accumulators, where the predicate is true.
+    pub(super) fn store_result(&mut self, address: Reg, own: &[Reg], writes: Option<Reg>) {
+        let guard = writes.map(|guard| format!("@{guard} ")).unwrap_or_default();
+        let own = canonical(&mut self.writer, &self.slots, own);
         let mut results = self.finish(&own);
         if !self.programs.get(Program::After).instrs().is_empty() {
             let before = results;
             results = self.run(Program::After, &|_, part| before.get(part).copied(), &|_| None);
         }
-        let Some(target) = targets.first().copied() else { return };
-        let address = self.offset(target, &task.coordinates, &Argument::OutputStride);
         let lane = stored(self.result);
         for (part, register) in results.into_iter().enumerate() {
             ptx!(self.writer, "{guard}st.global.{} [{address}+{}], {register}", memory(lane), part * lane.size());

@@ -13,7 +13,7 @@ const WARP: usize = 32;
 
 impl Text<'_> {
     /// Operations of one element.
-    fn work(&self) -> usize {
+    pub(super) fn work(&self) -> usize {
         let programs = [Program::Element, Program::Step];
         programs.map(|program| self.programs.get(program).instrs().len()).iter().sum::<usize>() + self.loads.len()
     }
@@ -51,14 +51,12 @@ impl Text<'_> {
         ptx!(self.writer, "setp.lt.u32 {more}, {done}, {}", task.len);
         ptx!(self.writer, "@{more} bra {again}");
         self.writer.label(&end);
-        let mut own = self.halves(chains.into_iter().map(|chain| chain.own).collect());
-        let mut distance = WARP / 2;
-        while distance > 0 {
-            let other = self.shuffled(&own, distance);
-            own = self.join(&own, &other);
-            distance /= 2;
+        if self.packs_places() {
+            return self.joined_places(task, &chains);
         }
-        own
+        let ended = chains.into_iter().map(|chain| self.ended(task, chain)).collect();
+        let own = self.halves(ended);
+        self.lanes(own, WARP / 2)
     }
 
     /// Joins chains.
@@ -99,7 +97,8 @@ impl Text<'_> {
         for (chain, loaded) in own_chains.iter().zip(&loaded) {
             self.take(chain, loaded);
         }
-        let joined = self.halves(own_chains.into_iter().map(|chain| chain.own).collect());
+        let ended = own_chains.into_iter().map(|chain| self.ended(task, chain)).collect();
+        let joined = self.halves(ended);
         keep(&mut self.writer, &self.slots, &own, &joined, None);
         for (level, pending) in pending.iter().enumerate() {
             // The bits of the turn say which of its elders wait for it.
