@@ -9,13 +9,22 @@ def torch_rows(compiled):
     wait = torch.cuda.synchronize
     calls = {
         "x + y": made(lambda x, y, line: x + y), "exp": made(lambda x, y, line: torch.exp(x)),
-        "tanh": made(lambda x, y, line: torch.tanh(x)), "gelu": made(lambda x, y, line: torch.nn.functional.gelu(x)),
         "f32 to f16": made(lambda x, y, line: x.half()), "column plus row": made(lambda x, y, line: x + line),
         "transpose made contiguous": lambda x, y, line: x.t().contiguous(),
         "six operations": made(lambda x, y, line: torch.clamp((x * y + 1.0) * x - y, min=0.5) * 0.25),
     }
+    functional = torch.nn.functional
+    functions = {
+        "tanh": torch.tanh, "gelu": functional.gelu, "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"),
+        "sigmoid": torch.sigmoid, "silu": functional.silu, "log": torch.log, "sin": torch.sin,
+    }
+    functions = {name: made(call) for name, call in functions.items()}
     for text, rows in SIZES:
         x, y, line = (torch.rand(n, COLUMNS, device="cuda") for n in (rows, rows, 1))
+        half = x.bfloat16()
+        for name, call in functions.items():
+            yield f"{name}, {text}", 8 * x.numel(), lambda: call(x), wait
+            yield f"{name} of bf16, {text}", 4 * x.numel(), lambda: call(half), wait
         for name, call in calls.items():
             array = 4 * x.numel()
             size = {"x + y": 3, "six operations": 3, "f32 to f16": 1.5}.get(name, 2) * array

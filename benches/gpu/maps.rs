@@ -5,7 +5,7 @@
 use crate::harness::{Bench, Goal, Unit, timed};
 use crate::raw::{Memory, NO_TIMING, ok};
 use windlass::expressions::{Formula, Symbol, constant};
-use windlass::{Device, Element, PendingDispatch, Tensor};
+use windlass::{Device, Element, PendingDispatch, Tensor, bf16};
 
 /// Calls between two waits.
 const BATCH: usize = 8;
@@ -36,6 +36,20 @@ fn chain_apart(device: &Device, x: &Tensor<f32>, y: &Tensor<f32>) -> windlass::R
     device.map(&a, |a| a * 0.25)
 }
 
+/// A function, by its name.
+type Named = (&'static str, fn(Symbol<f32>) -> Symbol<f32>);
+
+/// Functions of one number, in `f32` and of halves.
+const FUNCTIONS: [Named; 7] = [
+    ("tanh", |x| x.tanh()),
+    ("gelu", |x| x.gelu()),
+    ("gelu_tanh", |x| x.gelu_tanh()),
+    ("sigmoid", |x| x.sigmoid()),
+    ("silu", |x| x.silu()),
+    ("log", |x| x.log()),
+    ("sin", |x| x.sin()),
+];
+
 pub(crate) fn run(bench: &mut Bench) {
     let device = bench.device.clone();
     let sizes: &[(&str, usize)] =
@@ -49,8 +63,13 @@ pub(crate) fn run(bench: &mut Bench) {
         let near = || Goal::TimesAtLeast(0.85);
         rate(bench, &format!("x + y, {text}"), 3 * array, near(), || device.map((&x, &y), |(x, y)| x + y));
         rate(bench, &format!("exp, {text}"), 2 * array, near(), || device.map(&x, |x| x.exp()));
-        rate(bench, &format!("tanh, {text}"), 2 * array, Goal::None, || device.map(&x, |x| x.tanh()));
-        rate(bench, &format!("gelu, {text}"), 2 * array, Goal::None, || device.map(&x, |x| x.gelu()));
+        let half = device.map(&x, |x| x.cast::<bf16>()).unwrap().await_result().unwrap();
+        for (function, f) in FUNCTIONS {
+            rate(bench, &format!("{function}, {text}"), 2 * array, Goal::None, || device.map(&x, f));
+            rate(bench, &format!("{function} of bf16, {text}"), array, Goal::None, || {
+                device.map(&half, |x| f(x.cast::<f32>()).cast::<bf16>())
+            });
+        }
         rate(bench, &format!("f32 to f16, {text}"), array + array / 2, near(), || {
             device.map(&x, |x| x.cast::<windlass::f16>())
         });

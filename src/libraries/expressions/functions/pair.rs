@@ -80,6 +80,20 @@ impl<N: Real> Pair<N> {
         p.plus(self.hi.fma(b.lo, self.lo * b.hi))
     }
 
+    /// The same by sums that are rounded with their products.
+    #[inline(always)]
+    pub(super) fn times_fused(self, b: Self) -> Self {
+        let p = self.fused(b.hi);
+        Pair { hi: p.hi, lo: self.hi.fma(b.lo, p.lo) }
+    }
+
+    /// [`times`](Self::times) by a sum that is rounded with its product.
+    #[inline(always)]
+    pub(super) fn fused(self, b: N) -> Self {
+        let p = Pair::product(self.hi, b);
+        Pair { hi: p.hi, lo: self.lo.fma(b, p.lo) }
+    }
+
     #[inline(always)]
     pub(super) fn times(self, b: N) -> Self {
         let p = Pair::product(self.hi, b);
@@ -172,8 +186,38 @@ pub(super) fn at_most<N: Real>(x: N, high: f64) -> N {
 /// The integer nearest to `x * factor`: as a number, and as bits.
 #[inline(always)]
 pub(super) fn nearest<N: Real>(x: N, factor: f64) -> (N, N::Bits) {
+    let (t, n) = rounded(x, factor);
+    (n, t.bits() - bits::<N>(N::Format::MAGIC_BITS))
+}
+
+/// The integer nearest to `x * factor`: in the last bits of a number, and as a number.
+#[inline(always)]
+pub(super) fn rounded<N: Real>(x: N, factor: f64) -> (N, N) {
     let t = x.fma(l(factor), l(N::Format::MAGIC));
-    (t - l(N::Format::MAGIC), t.bits() - bits::<N>(N::Format::MAGIC_BITS))
+    (t, t - l(N::Format::MAGIC))
+}
+
+/// `2^(n + by)` of an integer in the last bits of a number: what stands before it is shifted out.
+#[inline(always)]
+pub(super) fn power_up<N: Real>(t: N, by: i64) -> N {
+    let digits = N::Format::DIGITS - 1;
+    (t.bits().shl(digits) + bits::<N>((N::Format::BIAS + by) << digits)).real()
+}
+
+/// `2^(by - n)`.
+#[inline(always)]
+pub(super) fn power_down<N: Real>(t: N, by: i64) -> N {
+    let digits = N::Format::DIGITS - 1;
+    (bits::<N>((N::Format::BIAS + by) << digits) - t.bits().shl(digits)).real()
+}
+
+/// About `1 / x` of a positive number of single precision: the difference of a constant and its bits is within an eighth, and a step of
+/// the third order leaves an error of 0.0018.
+#[inline(always)]
+pub(super) fn inverse<N: Real>(x: N) -> N {
+    let r = (bits::<N>(0x7ef3_11c7) - x.bits()).real();
+    let e = (-x).fma(r, l(1.0));
+    r.fma(e.fma(e, e), r)
 }
 
 /// A small integer that is not negative, as a number.

@@ -80,8 +80,9 @@ def main():
         for (kind, key), c in polynomials.items():
             if kind == name:
                 row(key, "&'static [f64]", "&" + array(c[::-1]))
-        if name == "double":
-            row("LOG_DIRECT", "&'static [f64]", "&[]")
+        for (kind, key), _ in polynomials.items():
+            if (name, key) not in polynomials:
+                row(key, "&'static [f64]", "&[]")
         # Only the longer ones look like constants of the standard library.
         expect = '\n#![expect(clippy::approx_constant, reason = "they are parts of sums")]\n' if name == "double" else ""
         text = f"""//! The constants of {name} precision: written by `coefficients/write.py`, do not edit.

@@ -151,4 +151,8 @@ impl Format for Double {
         -0.13962111684056247,
         1.2329951186255526,
     ];
+    const TANH: &'static [f64] = &[];
+    const TANH_EXP: &'static [f64] = &[];
+    const GELU_EXP: &'static [f64] = &[];
+    const GELU_TAIL: &'static [f64] = &[];
 }

@@ -61,6 +61,18 @@ pub(super) trait Format: Copy + std::fmt::Debug + 'static {
     const ERFC: &'static [f64];
     /// `x^(-1/3)` to eight digits, x from 1/2 to 4.
     const CBRT: &'static [f64];
+    /// `tanh x = x + x^3 T(x^2)`, |x| up to 0.7. This and what follows is there in single precision only.
+    const TANH: &'static [f64];
+    /// `(e^2r - 1 - 2r) / 2r^2`, |r| up to (ln 2)/4.
+    const TANH_EXP: &'static [f64];
+    /// `(e^(-r/2) - 1 + r/2) / r^2`, |r| up to ln 2.
+    const GELU_EXP: &'static [f64];
+    /// `(x + k)/2 e^(x^2 / 2) erfc(x / sqrt(2))` in `(x - k) / (x + k)`, x up to 14.5. The last coefficient has 48 digits.
+    const GELU_TAIL: &'static [f64];
+    /// That `k`.
+    const GELU_CENTRE: f64 = 1.5;
+    /// Whether the short forms of functions serve: those of single precision.
+    const IS_SHORT: bool = Self::DIGITS == 24;
     /// `1.5 * 2^(DIGITS - 1)`: a sum with it is rounded to an integer, which then stands in the last bits.
     const MAGIC: f64 = 1.5 * (1u64 << (Self::DIGITS - 1)) as f64;
     /// The bits of `MAGIC`.
