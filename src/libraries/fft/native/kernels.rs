@@ -90,6 +90,14 @@ pub(super) unsafe fn fft_move(
     if total == 0 {
         return Ok(());
     }
+    let is_plain = from.number == to.number && !conj && scale == 1.0 && from_at != to_at;
+    if let ([Dim { count, inside, from: 1, to: 1 }], true) = (&dims[..], is_plain)
+        && count == inside
+    {
+        // Without gaps the driver copies, as fast as memory is.
+        // SAFETY: the caller's promise for all elements.
+        return unsafe { queue.copy(to_at, from_at, total * from.number.bytes()) };
+    }
     let none = || Error::unsupported(format!("no kernel copies {:?} to {:?}", from.number, to.number));
     let (ptx, name) = name(from.number, to.number).ok_or_else(none)?;
     if dims.len() > MOVED_AXES {
