@@ -76,6 +76,20 @@ impl PlanKey for Key {
     }
 }
 
+/// Units of a thread that are under way together.
+const AT_ONCE: usize = 4;
+/// From how many units on a thread has several: with less of them more threads are busy.
+const MANY: usize = 1 << 18;
+
+/// A unit of a thread: where it goes and comes from, its number among the slices, and whether it is there.
+struct Unit {
+    target: Reg,
+    x: Reg,
+    place: Reg,
+    number: Reg,
+    there: Option<Reg>,
+}
+
 /// The words of the arguments, before extents and strides.
 const WORDS: usize = 7;
 
@@ -88,27 +102,45 @@ impl Key {
         let [to, from, places, result, slices, stride] = writer.words(1);
         let grid = Grid::new(writer, index);
         grid.begin(writer, units);
+        let (u, last) = (index.u, writer.reg(index.class));
+        ptx!(writer, "sub.{u} {last}, {units}, 1");
         grid.each(writer);
-        let mut offsets = Offsets::new(writer, index, grid.task, self.axes, (WORDS, 4));
-        offsets.coordinates.reverse();
-        let [target, x, place] = offsets.all(writer);
-        for (register, base) in [(target, to), (x, from), (place, places)] {
-            ptx!(writer, "add.s64 {register}, {register}, {base}");
+        let mut all = Vec::with_capacity(AT_ONCE);
+        for k in 0..AT_ONCE {
+            let (mut own, mut there) = (grid.task, None);
+            if k > 0 {
+                // What is not there is the last unit again, which is not written.
+                let (is_there, near) = (writer.reg(Class::Predicate), writer.reg(index.class));
+                ptx!(writer, "add.{u} {own}, {own}, {}", grid.step);
+                ptx!(writer, "setp.le.{u} {is_there}, {own}, {last}");
+                ptx!(writer, "min.{u} {near}, {own}, {last}");
+                (own, there) = (near, Some(is_there));
+            }
+            let mut offsets = Offsets::new(writer, index, own, self.axes, (WORDS, 4));
+            offsets.coordinates.reverse();
+            let [target, x, near] = offsets.all(writer);
+            for (register, base) in [(target, to), (x, from), (near, places)] {
+                ptx!(writer, "add.s64 {register}, {register}, {base}");
+            }
+            let place = if self.checked { offsets.of(writer, 3) } else { near };
+            let number = self.load_number(writer, near);
+            all.push(Unit { target, x, place, number, there });
         }
-        let number = self.number(writer, place, slices);
-        if self.checked {
-            let place = offsets.of(writer, 3);
-            checked(writer, number, place, (slices, result));
+        for Unit { x, place, number, there, .. } in &all {
+            self.count_from_beginning(writer, *number, slices);
+            if self.checked {
+                checked(writer, *number, *place, (slices, result), *there);
+            }
+            ptx!(writer, "mul.lo.s64 {number}, {number}, {stride}");
+            ptx!(writer, "add.s64 {x}, {x}, {number}");
         }
-        ptx!(writer, "mul.lo.s64 {number}, {number}, {stride}");
-        ptx!(writer, "add.s64 {x}, {x}, {number}");
-        self.copy(writer, target, x);
+        self.copy(writer, &all);
         grid.end(writer, units);
         writer.module(&Parameter { words: WORDS + 5 * self.axes, written: 1, read: 2 })
     }
 
-    /// The index, counted from the beginning, in 64 bits.
-    fn number(&self, writer: &mut Writer, place: Reg, slices: Reg) -> Reg {
+    /// The index, in 64 bits.
+    fn load_number(&self, writer: &mut Writer, place: Reg) -> Reg {
         let number = writer.reg(Class::Long);
         match self.index {
             DType::I32 | DType::U32 => {
@@ -119,35 +151,48 @@ impl Key {
             }
             _ => ptx!(writer, "ld.global.u64 {number}, [{place}+0]"),
         }
+        number
+    }
+
+    fn count_from_beginning(&self, writer: &mut Writer, number: Reg, slices: Reg) {
         if matches!(self.index, DType::I32 | DType::I64) {
             let (below, from_end) = (writer.reg(Class::Predicate), writer.reg(Class::Long));
             ptx!(writer, "setp.lt.s64 {below}, {number}, 0");
             ptx!(writer, "add.s64 {from_end}, {number}, {slices}");
             ptx!(writer, "selp.b64 {number}, {from_end}, {number}, {below}");
         }
-        number
     }
 
-    fn copy(&self, writer: &mut Writer, target: Reg, x: Reg) {
+    fn copy(&self, writer: &mut Writer, all: &[Unit]) {
         let (t, class) = (unsigned(self.unit), Class::for_size(self.unit));
-        let registers: Vec<Reg> = (0..self.unit.div_ceil(8)).map(|_| writer.reg(class)).collect();
-        let (vector, list) = joined(&registers);
-        ptx!(writer, "ld.global{vector}.{t} {list}, [{x}+0]");
-        ptx!(writer, "st.global{vector}.{t} [{target}+0], {list}");
+        let load = |Unit { x, .. }: &Unit| {
+            let registers: Vec<Reg> = (0..self.unit.div_ceil(8)).map(|_| writer.reg(class)).collect();
+            let (vector, list) = joined(&registers);
+            ptx!(writer, "ld.global{vector}.{t} {list}, [{x}+0]");
+            (vector, list)
+        };
+        let loaded: Vec<(String, String)> = all.iter().map(load).collect();
+        for (Unit { target, there, .. }, (vector, list)) in all.iter().zip(loaded) {
+            let guard = there.map(|there| format!("@{there} ")).unwrap_or_default();
+            ptx!(writer, "{guard}st.global{vector}.{t} [{target}+0], {list}");
+        }
     }
 }
 
 /// An index out of range becomes 0, and the result the smallest of their places, as its complement.
-fn checked(writer: &mut Writer, number: Reg, place: Reg, (slices, result): (Reg, Reg)) {
+fn checked(writer: &mut Writer, number: Reg, place: Reg, (slices, result): (Reg, Reg), there: Option<Reg>) {
     let (bad, complement) = (writer.reg(Class::Predicate), writer.reg(Class::Long));
     ptx!(writer, "setp.ge.u64 {bad}, {number}, {slices}");
     ptx!(writer, "not.b64 {complement}, {place}");
-    ptx!(writer, "@{bad} red.global.max.u64 [{result}+0], {complement}");
     ptx!(writer, "selp.b64 {number}, 0, {number}, {bad}");
+    if let Some(there) = there {
+        ptx!(writer, "and.pred {bad}, {bad}, {there}");
+    }
+    ptx!(writer, "@{bad} red.global.max.u64 [{result}+0], {complement}");
 }
 
 pub(super) fn enqueue(take: &Take, queue: &mut Enqueue<'_, Take>) -> Result<()> {
-    queue.zero_result()?;
+    let verdict = queue.verdict()?;
     let keys = keys(take)?;
     if keys.is_empty() {
         return Ok(());
@@ -167,7 +212,7 @@ pub(super) fn enqueue(take: &Take, queue: &mut Enqueue<'_, Take>) -> Result<()> 
     let axes = keys.first().map_or(0, |key| key.axes);
     let units = loops.layouts.first().map_or(0, Layout::len) / group;
     let stride = (loops.stride * size as isize) as u64;
-    let mut arguments = vec![units as u64, target, x, indices, queue.result()?, loops.slices as u64, stride];
+    let mut arguments = vec![units as u64, target, x, indices, verdict, loops.slices as u64, stride];
     for axis in 0..axes {
         let group = if axis + 1 == axes { group } else { 1 };
         let extent = loops.layouts.first().and_then(|layout| layout.shape().get(axis)).copied().unwrap_or(1);
@@ -178,8 +223,9 @@ pub(super) fn enqueue(take: &Take, queue: &mut Enqueue<'_, Take>) -> Result<()> 
         }
     }
     let loaded = queue.plan::<Key>(which)?;
+    let threads = if units < MANY { units } else { units.div_ceil(AT_ONCE) };
     // SAFETY: the kernel has as many words as the arguments. It reads and writes what the layouts reach,
     // which lies inside the operands (the check of the operation): an index that is out of range counts as 0, or the caller has
     // promised that there is none. The result has 8 bytes.
-    unsafe { loaded.launch(queue, (blocks(units, BLOCK), BLOCK), &mut arguments) }
+    unsafe { loaded.launch(queue, (blocks(threads, BLOCK), BLOCK), &mut arguments) }
 }

@@ -95,7 +95,7 @@ impl TensorRoutine for Within {
         use crate::core::launch::LaunchDims;
         use crate::engines::cuda::Ptx;
         static KERNEL: Ptx = Ptx::new(include_str!("within.ptx"));
-        queue.zero_result()?;
+        let verdict = queue.verdict()?;
         let Some(numbers) = queue.reads().first().filter(|numbers| !numbers.is_empty()) else { return Ok(()) };
         let kind: u64 = match self.index {
             DType::I32 => 0,
@@ -110,7 +110,7 @@ impl TensorRoutine for Within {
             u64::from(self.counts_from_end()).into(),
             u64::from(self.ignored().is_some()).into(),
             self.ignored().unwrap_or(0).cast_unsigned().into(),
-            queue.result()?.into(),
+            verdict.into(),
         ];
         // SAFETY: the arguments are the kernel's parameters in order and type: it reads the numbers, of a type with as many bytes (the op's
         // check), and writes the result, which has 8 bytes.

@@ -10,3 +10,4 @@ mod kernels;
 mod oracle;
 #[path = "../../host/expressions/random.rs"]
 mod random;
+mod takes;

@@ -62,13 +62,13 @@ impl TensorRoutine for Put {
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
-        queue.zero_result()?;
+        let verdict = queue.verdict()?;
         if self.count.saturating_mul(self.width) == 0 {
             return Ok(());
         }
         let (all, blocks) = super::kernel::Key::new(self).launch(self);
         let address = |span: Option<&AnySpan>| span.map_or(0, |span| span.address());
-        let mut words = vec![all as u64, address(queue.writes().first()), queue.result()?];
+        let mut words = vec![all as u64, address(queue.writes().first()), verdict];
         words.extend(queue.reads().iter().map(|span| span.address()));
         words.extend([self.width as u64, self.slots as u64, self.count as u64]);
         let loaded = queue.plan::<super::kernel::Key>(0)?;
