@@ -56,7 +56,7 @@ pub(crate) use memory::SliceHold;
 pub(crate) use memory::{Reserved, Staging};
 #[cfg(target_os = "linux")]
 pub(crate) use open::uuid_of;
-pub(crate) use open::{device_count, installed, known_count, open};
+pub(crate) use open::{all_are_since, device_count, installed, known_count, open};
 pub(crate) use streams::State as SlotState;
 
 use crate::core::clock::Timing;

@@ -25,6 +25,7 @@ use crate::core::trace::Counters;
 use crate::engines::config::{EngineConfig, Opened};
 use cudarc::driver::sys::{CUstream, CUuuid};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Loads and initialises the driver.
 fn driver() -> Result<&'static Driver> {
@@ -214,6 +215,14 @@ fn make(context: Arc<Context>, config: &EngineConfig, life: Arc<Life>, counters:
     Ok(CudaEngine { core })
 }
 
+/// The oldest generation of GPUs that this process has looked at.
+static OLDEST: AtomicU32 = AtomicU32::new(u32::MAX);
+
+/// Whether all GPUs that this process uses are of this generation or newer; false before there is one.
+pub(crate) fn all_are_since(major: u32) -> bool {
+    (major..u32::MAX).contains(&OLDEST.load(Ordering::Relaxed))
+}
+
 fn describe(api: &'static Driver, device: i32) -> Result<DeviceInfo> {
     const MULTIPROCESSORS: u32 = 16;
     const CAPABILITY_MAJOR: u32 = 75;
@@ -251,6 +260,7 @@ fn describe(api: &'static Driver, device: i32) -> Result<DeviceInfo> {
             text(&name)
         )));
     }
+    OLDEST.fetch_min(attribute(CAPABILITY_MAJOR), Ordering::Relaxed);
     Ok(DeviceInfo {
         kind: DeviceKind::Cuda,
         name: text(&name),

@@ -1,6 +1,7 @@
 //! The text of a kernel as it grows: instructions, the registers that they use, what they call and share.
 
 use crate::core::error::{Error, Result};
+use crate::engines::cuda::all_are_since;
 use std::fmt::Write;
 
 /// Appends an instruction in the manner of `format!`.
@@ -105,6 +106,8 @@ pub(crate) struct Writer {
     shared: String,
     /// What is called, by its names.
     functions: Vec<(String, String)>,
+    /// Whether it has instructions of `sm_80`.
+    is_ampere: bool,
     /// The most threads of a block, if the registers of more would not be there.
     pub(crate) most_threads: Option<usize>,
 }
@@ -112,6 +115,12 @@ pub(crate) struct Writer {
 impl Writer {
     /// The name of the entry point of each kernel.
     pub(crate) const ENTRY: &'static std::ffi::CStr = c"expression";
+
+    /// Whether instructions of `sm_80` may be written; the module then is for that and later.
+    pub(crate) fn takes_ampere(&mut self) -> bool {
+        self.is_ampere = self.is_ampere || all_are_since(8);
+        self.is_ampere
+    }
 
     /// A new register.
     pub(crate) fn reg(&mut self, class: Class) -> Reg {
@@ -203,7 +212,7 @@ impl Writer {
         all + &std::mem::take(&mut self.text)
     }
 
-    /// The module, of one kernel, for `sm_70` and later.
+    /// The module, of one kernel, for `sm_70` and later, or `sm_80`.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the parameter exceeds 4 KiB.
@@ -218,9 +227,10 @@ impl Writer {
             return Err(Error::invalid("formula", what));
         }
         let functions: String = self.functions.iter().map(|(_, text)| text.as_str()).collect();
+        let target = if self.is_ampere { "sm_80" } else { "sm_70" };
         let limit = self.most_threads.map(|most| format!(".maxntid {most}, 1, 1\n")).unwrap_or_default();
         Ok(format!(
-            ".version 7.0\n.target sm_70\n.address_size 64\n{functions}.visible .entry expression(.param .align 8 .b8 args[{size}])\n\
+            ".version 7.0\n.target {target}\n.address_size 64\n{functions}.visible .entry expression(.param .align 8 .b8 args[{size}])\n\
              {limit}{{\n// written 1 to {}, read {} to {}\n{}}}\n",
             1 + written,
             1 + written,

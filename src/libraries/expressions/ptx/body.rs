@@ -132,6 +132,12 @@ impl Writer {
                 ptx!(self, "cvt.u32.u16 {word}, {half}");
                 self.unless_nan(Lane::U16, "f32", a, word, "0x7fff")
             }
+            LowOp::NarrowBf16 if self.takes_ampere() => {
+                let (half, word) = (self.reg(Class::Half), self.reg(Class::Word));
+                ptx!(self, "cvt.rn.bf16.f32 {half}, {a}");
+                ptx!(self, "cvt.u32.u16 {word}, {half}");
+                self.unless_nan(Lane::U16, "f32", a, word, "0x7fff")
+            }
             LowOp::NarrowBf16 => {
                 let [word, odd, rounded] = self.regs(Class::Word);
                 ptx!(self, "mov.b32 {word}, {a}");
@@ -232,7 +238,13 @@ impl Writer {
     fn extreme(&mut self, op: LowOp, lane: Lane, a: Reg, b: Reg) -> Reg {
         let (t, bits, class) = (arithmetic(lane), bits(lane), Class::for_lane(lane));
         let is_min = matches!(op, LowOp::Min | LowOp::Minimum);
-        let unequal = self.simple(&format!("{}.{t}", if is_min { "min" } else { "max" }), lane, &[a, b]);
+        let name = if is_min { "min" } else { "max" };
+        if lane == Lane::F32 && self.takes_ampere() {
+            // Of these -0 is said to be below +0.
+            let nan = if matches!(op, LowOp::Minimum | LowOp::Maximum) { ".NaN" } else { "" };
+            return self.simple(&format!("{name}{nan}.f32"), lane, &[a, b]);
+        }
+        let unequal = self.simple(&format!("{name}.{t}"), lane, &[a, b]);
         // Of equal operands only zeros differ, in the sign.
         let word = if lane == Lane::F64 { Class::Long } else { Class::Word };
         let [x, y, joined] = self.regs(word);

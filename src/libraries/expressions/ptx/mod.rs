@@ -12,7 +12,8 @@
 //! - `abs`, `neg`, arithmetic: a NaN has any sign and payload until `Canon` selects the one pattern.
 //! - `div` and `rem` of integers are undefined by 0 and for `MIN / -1`: the divisor is replaced by 1 there.
 //! - Shift distances are 32 bits and clamp at the width: those of 64 bits are clamped before.
-//! - `copysign` on bits alone; `bf16` has no conversions on `sm_70`: they are integer arithmetic.
+//! - `copysign` on bits alone; `bf16` has no conversions on `sm_70`: they are integer arithmetic. Where all GPUs are newer
+//!   than that, `cvt` rounds to it, and `max.NaN` is the maximum that carries NaN.
 
 pub(in crate::libraries) mod body;
 mod entry;
