@@ -58,7 +58,8 @@ impl Factorization {
 /// with other values ([`Csr::with_values`](crate::sparse::Compressed::with_values)), or one with equal offsets and
 /// indices, which are then compared. It keeps the arrays of the structure alive; a clone shares them.
 ///
-/// It is data of the device, as a buffer is: after a rebuild it is stale.
+/// It is data of the device, as a buffer is: after a rebuild it is stale. Its own memory is three indices for each column, and six for
+/// LU and LDL.
 #[derive(Clone, Debug)]
 pub struct Analysis<I: SparseIndex = i32> {
     pub(super) factorization: Factorization,
@@ -163,8 +164,8 @@ impl<T: SolveElement, I: SparseIndex> Routine for Analyse<T, I> {
 
     #[cfg(feature = "host")]
     fn host(&self, (offsets, indices, values): (&[I], &[I], &[T]), (plan,): (&mut [I],)) -> Result<u64> {
-        let a = host::Matrix::new(offsets, indices, values);
-        match host::analysed(self.factorization, &a, (self.rows, self.cols)) {
+        let a = host::Matrix::new(self.factorization, self.cols, (offsets, indices), values);
+        match host::analysed(self.factorization, &a, self.cols) {
             Ok(found) => {
                 found.write(plan);
                 Ok(found.tree.offsets.last().copied().unwrap_or(0) as u64)

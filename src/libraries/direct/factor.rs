@@ -186,7 +186,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
     ) -> Result<Packed> {
         rows.fill(I::from_place(0));
         factor.fill(T::default());
-        let a = host::Matrix::new(offsets, indices, values);
+        let a = host::Matrix::new(self.factorization, self.n, (offsets, indices), values);
         let Some(plan) = super::plan_for(&plan, offsets, indices) else { return Ok(pack(Err(Stopped::Other))) };
         let plan = Plan::read(plan, self.n);
         Ok(pack(host::factor(self.factorization, &plan, &a, rows, factor)))

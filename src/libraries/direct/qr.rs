@@ -74,12 +74,12 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
         x.chunks_mut(self.x.ld.max(1)).for_each(|x| x.iter_mut().take(self.cols).for_each(|x| *x = T::default()));
         let Some(plan) = super::plan_for(&plan, offsets, indices) else { return Ok(OTHER) };
         let plan = Plan::read(plan, self.cols);
-        let matrix = host::Matrix::new(offsets, indices, values);
-        if let Some(row) = matrix.not_finite(self.rows) {
+        let matrix = host::Matrix::new(Factorization::Qr, self.cols, (offsets, indices), values);
+        if let Some(row) = matrix.not_finite() {
             return Ok(NOT_FINITE | row as u64);
         }
         let a = Rows { count: self.rows, width: self.cols, offsets, indices, values };
-        Ok(qr::solve(&plan, &a, ((b, self.b.ld), (x, self.x.ld)), self.b.cols) as u64)
+        Ok(qr::solve(&plan, (&a, &matrix.entries), ((b, self.b.ld), (x, self.x.ld)), self.b.cols) as u64)
     }
 
     #[cfg(feature = "cuda")]

@@ -1,7 +1,9 @@
 //! Solutions with a factor.
 
 #[cfg(feature = "host")]
-use super::host::{self, Plan, refine::System, solve::Solver};
+use super::host::solve::{Indices, Solver};
+#[cfg(feature = "host")]
+use super::host::{self, Plan, refine::System};
 use super::{Direct, Factorization, SparseFactor};
 use crate::core::buffer::DeviceBuffer;
 use crate::core::error::{Error, Result, Site};
@@ -81,7 +83,8 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     fn host(&self, (plan, rows, values): (&[I], &[I], &[T]), (b,): (&mut [T],)) -> Result<()> {
         let Solving { factorization, trans, n, x, .. } = self.solving;
         let plan = self.solving.plan(plan);
-        let solver = Solver::new(factorization, &plan, rows, values);
+        let rows = Indices(rows);
+        let solver = Solver::new(factorization, &plan, &rows, values);
         let columns = b.chunks_mut(x.ld.max(1)).filter_map(|column| column.get_mut(..n));
         let columns: Vec<&mut [T]> = collected(columns.take(x.cols))?;
         crate::numerics::parallel::each(columns, 2, &|b| solver.solve(trans, b));
@@ -143,8 +146,9 @@ impl<T: SolveElement, I: SparseIndex> Routine for SolveChecked<T, I> {
     ) -> Result<u64> {
         let Solving { factorization: how, trans, n, x: at, .. } = self.solving;
         let plan = self.solving.plan(plan);
-        let solver = Solver::new(how, &plan, rows, factor);
-        let system = System { how, trans, a: host::Matrix::new(offsets, indices, values), solver, n };
+        let rows = Indices(rows);
+        let solver = Solver::new(how, &plan, &rows, factor);
+        let system = System { how, trans, a: host::Matrix::new(how, n, (offsets, indices), values), solver, n };
         let norm = system.norm();
         let wrong = crate::core::sync::AtomicU64::new(0);
         let sides = b.chunks(self.b.ld.max(1)).filter_map(|column| column.get(..n));

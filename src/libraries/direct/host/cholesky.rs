@@ -12,11 +12,10 @@ use crate::libraries::sparse::host::{at, put};
 pub(crate) fn factor<T: SolveElement>(
     plan: &Plan,
     a: &Matrix<'_, T>,
-    upper: bool,
     values: &mut [T],
 ) -> Result<(Vec<usize>, Pivots), Stopped> {
     let n = plan.n();
-    let (mut columns, _) = Columns::of_triangle(plan, a, (upper, true), values)?;
+    let (mut columns, _) = Columns::of_triangle(plan, a, true, values)?;
     let mut x = filled(n, T::default()).or_unwind();
     for k in 0..n {
         let own = columns.range(k);

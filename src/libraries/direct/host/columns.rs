@@ -41,16 +41,15 @@ impl Columns {
     pub(crate) fn of_triangle<T: SolveElement>(
         plan: &Plan,
         a: &Matrix<'_, T>,
-        (upper, hermitian): (bool, bool),
+        hermitian: bool,
         values: &mut [T],
     ) -> Result<(Self, f64), Stopped> {
-        let n = plan.n();
-        let links = plan::links(a.triangle(n, upper).map(|(i, j, _)| (i, j)), None);
+        let links = plan::links(&a.entries, None);
         let columns = Columns::new(plan, &plan::above(&plan.order, &plan.mates, &links));
         drop(links);
         let (places, mut largest) = (places(&plan.order), 0.0f64);
-        for (row, column, entry) in a.triangle(n, upper) {
-            let value = scaled(a.finite(row, entry)?, plan.scale(0, row) + plan.scale(1, column));
+        for (row, column, entry) in a.entries.iter().copied() {
+            let value = scaled(a.finite((row, column, entry))?, plan.scale(0, row) + plan.scale(1, column));
             let value = if hermitian && row == column { T::from_parts(value.re(), 0.0) } else { value };
             largest = largest.max(value.magnitude());
             let (i, j) = (at(&places, row), at(&places, column));

@@ -33,10 +33,12 @@ enum First {
 const SHARE: f64 = 0.640_388_203_202_208;
 
 impl<T: SolveElement> Block<T> {
+    #[inline(always)]
     fn turned(&self) -> T {
         self.b.conj_if(self.hermitian)
     }
 
+    #[inline(always)]
     fn first(&self) -> First {
         let (a, b, c) = (self.a.magnitude(), self.b.magnitude() * SHARE, self.c.magnitude());
         if a >= b && a >= c {
@@ -126,12 +128,12 @@ impl<T: SolveElement> Block<T> {
 pub(crate) fn factor<T: SolveElement>(
     plan: &Plan,
     a: &Matrix<'_, T>,
-    (upper, hermitian): (bool, bool),
+    hermitian: bool,
     values: &mut [T],
 ) -> Result<(Vec<usize>, Pivots), Stopped> {
     let n = plan.n();
     let heads = plan.heads();
-    let (mut columns, largest) = Columns::of_triangle(plan, a, (upper, hermitian), values)?;
+    let (mut columns, largest) = Columns::of_triangle(plan, a, hermitian, values)?;
     let mut limits = Limits::new::<T>(largest);
     let mut x = [filled(n, T::default()).or_unwind(), filled(n, T::default()).or_unwind()];
     let mut k = 0;

@@ -17,13 +17,13 @@ pub(crate) fn factor<T: SolveElement>(
 ) -> Result<(Vec<usize>, Pivots), Stopped> {
     let n = plan.n();
     let (of_rows, of_columns) = (places(&plan.mates), places(&plan.order));
-    let links = plan::links(a.entries(n).map(|(i, j, _)| (i, j)), Some(&of_rows));
+    let links = plan::links(&a.entries, Some(&of_rows));
     let mut columns = Columns::new(plan, &plan::above(&plan.order, &[], &links));
     drop(links);
     let (l, u) = values.split_at_mut(at(&columns.offsets, n).min(values.len()));
     let mut largest = 0.0f64;
-    for (row, column, entry) in a.entries(n) {
-        let value = a.finite(row, entry)?;
+    for (row, column, entry) in a.entries.iter().copied() {
+        let value = a.finite((row, column, entry))?;
         let value = scaled(value, plan.scale(0, row) + plan.scale(1, column));
         largest = largest.max(value.magnitude());
         let (i, j) = (at(&of_columns, at(&of_rows, row)), at(&of_columns, column));

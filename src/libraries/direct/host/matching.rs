@@ -32,11 +32,11 @@ pub(crate) struct Weights {
 
 impl Weights {
     /// From entries in any order: row, column, logarithm.
-    pub(crate) fn new(n: usize, entries: impl Iterator<Item = (usize, usize, f64)> + Clone) -> Self {
+    pub(crate) fn new(n: usize, entries: &[(usize, usize, f64)]) -> Self {
         let mut offsets = filled(n + 1, 0usize).or_unwind();
-        for (row, ..) in entries.clone() {
-            let count = at(&offsets, row + 1);
-            put(&mut offsets, row + 1, count + 1);
+        for (row, ..) in entries {
+            let count = at(&offsets, *row + 1);
+            put(&mut offsets, *row + 1, count + 1);
         }
         for row in 0..n {
             let sum = at(&offsets, row) + at(&offsets, row + 1);
@@ -46,10 +46,10 @@ impl Weights {
         let (mut columns, mut logs) = (filled(total, 0).or_unwind(), filled(total, 0.0).or_unwind());
         let mut next = copied(&offsets).or_unwind();
         for (row, column, log) in entries {
-            let place = at(&next, row);
-            put(&mut columns, place, column);
-            put(&mut logs, place, log);
-            put(&mut next, row, place + 1);
+            let place = at(&next, *row);
+            put(&mut columns, place, *column);
+            put(&mut logs, place, *log);
+            put(&mut next, *row, place + 1);
         }
         Weights { offsets, columns, logs }
     }
@@ -272,7 +272,7 @@ mod tests {
         let entries = rows.iter().enumerate().flat_map(|(i, row)| row.iter().enumerate().map(move |(j, x)| (i, j, *x)));
         let entries: Vec<_> =
             entries.filter(|(.., x)| *x != 0.0).map(|(i, j, x)| (i, j, logarithm((x, 0.0)))).collect();
-        Weights::new(rows.len(), entries.into_iter())
+        Weights::new(rows.len(), &entries)
     }
 
     fn random(state: &mut u64) -> f64 {
@@ -327,10 +327,11 @@ mod tests {
 
     #[test]
     fn a_matrix_of_zeros_keeps_its_diagonal_and_is_not_scaled() {
-        let zeros = Weights::new(3, (0..9).map(|i| (i / 3, i % 3, logarithm((0.0, f64::NAN)))));
+        let zeros: Vec<_> = (0..9).map(|i| (i / 3, i % 3, logarithm((0.0, f64::NAN)))).collect();
+        let zeros = Weights::new(3, &zeros);
         let found = matching(3, &zeros).unwrap();
         assert_eq!((found.rows, found.scales), (vec![0, 1, 2], [vec![0; 3], vec![0; 3]]));
-        assert_eq!(matching(0, &Weights::new(0, std::iter::empty())).unwrap().rows, [0usize; 0]);
+        assert_eq!(matching(0, &Weights::new(0, &[])).unwrap().rows, [0usize; 0]);
     }
 
     #[test]

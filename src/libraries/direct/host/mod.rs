@@ -28,9 +28,9 @@ pub(crate) mod refine;
 pub(crate) mod solve;
 mod tree;
 
+use super::Factorization;
 use super::factor::{Pivots, Stopped};
-use super::{Factorization, Uplo};
-use crate::core::room::{OrUnwind, collected, filled};
+use crate::core::room::{OrUnwind, collected, filled, push, with_capacity};
 use crate::libraries::flags::Symmetry;
 use crate::libraries::sparse::host::{at, put};
 use crate::libraries::sparse::{SolveElement, SparseIndex};
@@ -38,46 +38,58 @@ use order::Graph;
 pub(crate) use plan::Plan;
 pub(crate) use tree::{Above, NONE, Reach, Tree};
 
-/// A matrix of compressed rows. Its structure is copied as places, so that little is compiled for each type of indices: a factor is
-/// larger than both.
+/// Row, column and number of an entry.
+pub(crate) type Entry = (usize, usize, usize);
+
+/// The entries of a matrix that its factorization reads, row after row, and all values. The entries are copied as places, so that
+/// little is compiled for each type: a factor is larger.
 pub(crate) struct Matrix<'a, T> {
-    offsets: Vec<usize>,
-    columns: Vec<usize>,
+    pub(crate) entries: Vec<Entry>,
     values: &'a [T],
 }
 
+/// The entries in the first `n` columns that a factorization reads.
+fn entries<I: SparseIndex>(how: Factorization, n: usize, offsets: &[I], indices: &[I]) -> Vec<Entry> {
+    let mut entries = with_capacity(indices.len()).or_unwind();
+    for row in 0..offsets.len().saturating_sub(1) {
+        let end = at(offsets, row + 1).place().min(indices.len());
+        let first = at(offsets, row).place().min(end);
+        for (entry, column) in (first..end).zip(indices.get(first..end).unwrap_or_default()) {
+            let column = column.place();
+            if column < n && how.reads(row, column) {
+                push(&mut entries, (row, column, entry)).or_unwind();
+            }
+        }
+    }
+    entries
+}
+
 impl<'a, T: SolveElement> Matrix<'a, T> {
-    pub(crate) fn new<I: SparseIndex>(offsets: &[I], indices: &[I], values: &'a [T]) -> Self {
-        let places = |x: &[I]| collected(x.iter().map(|place| place.place())).or_unwind();
-        Matrix { offsets: places(offsets), columns: places(indices), values }
+    pub(crate) fn new<I: SparseIndex>(
+        how: Factorization,
+        n: usize,
+        (offsets, indices): (&[I], &[I]),
+        values: &'a [T],
+    ) -> Self {
+        Matrix { entries: entries(how, n, offsets, indices), values }
     }
 
-    /// Row, column and number of each entry of the first `n` rows and columns.
-    fn entries(&self, n: usize) -> impl Iterator<Item = (usize, usize, usize)> + Clone {
-        rows(&self.offsets, &self.columns, n).flat_map(move |(row, first, columns)| {
-            columns.iter().enumerate().map(move |(k, c)| (row, *c, first + k)).filter(move |(_, c, _)| *c < n)
-        })
-    }
-
-    /// The entries of a triangle, with the diagonal.
-    fn triangle(&self, n: usize, upper: bool) -> impl Iterator<Item = (usize, usize, usize)> + Clone {
-        self.entries(n).filter(move |(i, j, _)| if upper { j >= i } else { j <= i })
-    }
-
-    /// The first row, from 1, with a value that is not finite.
-    pub(crate) fn not_finite(&self, count: usize) -> Option<usize> {
-        let finite = |value: &T| value.parts().0.is_finite() && value.parts().1.is_finite();
-        let entry = self.values.iter().position(|value| !finite(value))?;
-        // The rows that begin at the entry or before it.
-        let rows = self.offsets.iter().take(count).take_while(|offset| **offset <= entry);
-        Some(rows.count())
-    }
-
-    /// The value of an entry of this row.
-    fn finite(&self, row: usize, entry: usize) -> Result<T, Stopped> {
+    /// The value of an entry.
+    fn finite(&self, (row, _, entry): Entry) -> Result<T, Stopped> {
         let value = at(self.values, entry);
         let (re, im) = value.parts();
         if re.is_finite() && im.is_finite() { Ok(value) } else { Err(Stopped::NotFinite(row + 1)) }
+    }
+
+    /// The first row, from 1, with a value that is not finite.
+    pub(crate) fn not_finite(&self) -> Option<usize> {
+        self.entries.iter().find(|entry| self.finite(**entry).is_err()).map(|(row, ..)| row + 1)
+    }
+
+    /// The logarithms of the sizes of the entries.
+    fn logs(&self) -> Vec<f64> {
+        collected(self.entries.iter().map(|(.., entry)| matching::logarithm(at(self.values, *entry).parts())))
+            .or_unwind()
     }
 }
 
@@ -100,57 +112,43 @@ pub(crate) fn places(order: &[usize]) -> Vec<usize> {
     places
 }
 
-/// The number, the first entry and the columns of each row.
-fn rows<'a>(
-    offsets: &'a [usize],
-    columns: &'a [usize],
-    count: usize,
-) -> impl Iterator<Item = (usize, usize, &'a [usize])> + Clone {
-    (0..count).map(move |row| {
-        let end = at(offsets, row + 1).min(columns.len());
-        let first = at(offsets, row).min(end);
-        (row, first, columns.get(first..end).unwrap_or_default())
-    })
+/// For each row of A, pairs of the place of its first eliminated column and of another one: such a star causes the same fill as the
+/// clique of the row in `A^H * A`.
+pub(crate) fn stars(entries: &[Entry], places: &[usize]) -> Vec<(usize, usize)> {
+    let mut stars = Vec::new();
+    for row in entries.chunk_by(|a, b| a.0 == b.0) {
+        let first = row.iter().map(|(_, column, _)| at(places, *column)).min().unwrap_or(0);
+        for (_, column, _) in row {
+            let place = at(places, *column);
+            if place != first {
+                push(&mut stars, (first, place)).or_unwind();
+            }
+        }
+    }
+    stars
 }
 
-/// The plan for `A^H * A` of an `m x n` matrix, whose factor has the structure of R in `A = Q * R`.
-fn normal(offsets: &[usize], columns: &[usize], m: usize, n: usize) -> Plan {
-    let inside = |all: &[usize]| collected(all.iter().copied().filter(|c| *c < n)).or_unwind();
-    let cliques = rows(offsets, columns, m).map(|(.., row)| inside(row)).filter(|row| row.len() > 1);
-    let cliques = collected(cliques).or_unwind();
+/// The plan for `A^H * A`, whose factor has the structure of R in `A = Q * R`.
+fn normal(entries: &[Entry], n: usize) -> Plan {
+    let mut cliques = Vec::new();
+    for row in entries.chunk_by(|a, b| a.0 == b.0).filter(|row| row.len() > 1) {
+        push(&mut cliques, collected(row.iter().map(|(_, column, _)| *column)).or_unwind()).or_unwind();
+    }
     let order = Graph { edges: filled(n, Vec::new()).or_unwind(), cliques }.order();
-    let places = places(&order);
-    // A clique causes the same fill as a star around its first eliminated member.
-    let stars = rows(offsets, columns, m).flat_map(|(.., row)| {
-        let row = row.iter().filter(|c| **c < n).map(|c| at(&places, *c));
-        let first = row.clone().min().unwrap_or(0);
-        row.filter(move |place| *place != first).map(move |place| (first, place))
-    });
-    let tree = Tree::new(n, &Above::new(n, stars));
+    let tree = Tree::new(n, &Above::new(n, &stars(entries, &places(&order))));
     Plan { order, tree, mates: Vec::new(), scales: Default::default() }
 }
 
-/// The plan for a factorization of an `m x n` matrix.
+/// The plan for a factorization of a matrix of `n` columns.
 ///
 /// # Errors
 /// A row, from 0, that no permutation brings an entry of to the diagonal: the matrix is singular.
-pub(crate) fn analysed<T: SolveElement>(
-    how: Factorization,
-    a: &Matrix<'_, T>,
-    (m, n): (usize, usize),
-) -> Result<Plan, usize> {
-    let log = |entry: usize| matching::logarithm(at(a.values, entry).parts());
-    let entries = |(i, j, entry): (usize, usize, usize)| (i, j, log(entry));
+pub(crate) fn analysed<T: SolveElement>(how: Factorization, a: &Matrix<'_, T>, n: usize) -> Result<Plan, usize> {
     match how {
-        Factorization::Cholesky(uplo) => {
-            let entries = a.triangle(n, uplo == Uplo::Upper).map(|(i, j, _)| (i, j));
-            Ok(plan::symmetric(n, &collected(entries).or_unwind()))
-        }
-        Factorization::Ldl(uplo, _) => {
-            plan::indefinite(n, &collected(a.triangle(n, uplo == Uplo::Upper).map(entries)).or_unwind())
-        }
-        Factorization::Lu => plan::general(n, &collected(a.entries(n).map(entries)).or_unwind()),
-        Factorization::Qr => Ok(normal(&a.offsets, &a.columns, m, n)),
+        Factorization::Cholesky(_) => Ok(plan::symmetric(n, &a.entries)),
+        Factorization::Ldl(..) => plan::indefinite(n, &a.entries, &a.logs()),
+        Factorization::Lu => plan::general(n, &a.entries, &a.logs()),
+        Factorization::Qr => Ok(normal(&a.entries, n)),
     }
 }
 
@@ -163,10 +161,8 @@ pub(crate) fn factor<T: SolveElement, I: SparseIndex>(
     values: &mut [T],
 ) -> Result<Pivots, Stopped> {
     let (of_rows, pivots) = match how {
-        Factorization::Cholesky(uplo) => cholesky::factor(plan, a, uplo == Uplo::Upper, values)?,
-        Factorization::Ldl(uplo, symmetry) => {
-            ldl::factor(plan, a, (uplo == Uplo::Upper, symmetry == Symmetry::Hermitian), values)?
-        }
+        Factorization::Cholesky(_) => cholesky::factor(plan, a, values)?,
+        Factorization::Ldl(_, symmetry) => ldl::factor(plan, a, symmetry == Symmetry::Hermitian, values)?,
         _ => lu::factor(plan, a, values)?,
     };
     rows.iter_mut().zip(&of_rows).for_each(|(to, row)| *to = I::from_place(*row));

@@ -2,7 +2,7 @@
 
 use super::matching::{self, Weights};
 use super::order::Graph;
-use super::{Above, NONE, Tree, places};
+use super::{Above, Entry, NONE, Tree, places};
 use crate::core::room::{OrUnwind, collected, copied, filled, push, with_capacity};
 use crate::libraries::sparse::SparseIndex;
 use crate::libraries::sparse::host::{at, put};
@@ -83,12 +83,18 @@ fn both(mates: &[usize], i: usize) -> impl Iterator<Item = usize> + Clone + use<
 /// The entries above the diagonal, where partners have the same neighbours and are neighbours themselves.
 pub(crate) fn above(order: &[usize], mates: &[usize], links: &[Link]) -> Above {
     let places = places(order);
-    let place = |i: usize| at(&places, i);
-    let of_links =
-        links.iter().flat_map(|(i, j)| both(mates, *i).flat_map(move |i| both(mates, *j).map(move |j| (i, j))));
-    let of_pairs = mates.iter().copied().enumerate();
-    let all = of_links.chain(of_pairs).map(|(i, j)| (place(i), place(j))).filter(|(i, j)| i != j);
-    Above::new(order.len(), all.map(|(i, j)| (i.min(j), i.max(j))))
+    let mut pairs = with_capacity(links.len()).or_unwind();
+    let mut join = |i: usize, j: usize| {
+        let (i, j) = (at(&places, i), at(&places, j));
+        if i != j {
+            push(&mut pairs, (i.min(j), i.max(j))).or_unwind();
+        }
+    };
+    for (i, j) in links {
+        both(mates, *i).for_each(|i| both(mates, *j).for_each(|j| join(i, j)));
+    }
+    mates.iter().enumerate().for_each(|(i, mate)| join(i, *mate));
+    Above::new(order.len(), &pairs)
 }
 
 /// Orders `n` nodes, where partners stay together, and finds the structure of the factor.
@@ -115,47 +121,52 @@ fn ordered(n: usize, mates: Vec<usize>, scales: [Vec<i32>; 2], pairs: &[usize], 
 }
 
 /// The links of entries of which each row stands in the place of its column, or of itself.
-pub(crate) fn links(entries: impl Iterator<Item = (usize, usize)>, columns: Option<&[usize]>) -> Vec<Link> {
+pub(crate) fn links(entries: &[Entry], columns: Option<&[usize]>) -> Vec<Link> {
     let node = |row: usize| columns.map_or(row, |columns| at(columns, row));
-    collected(entries.map(|(i, j)| (node(i), j)).filter(|(i, j)| i != j)).or_unwind()
+    collected(entries.iter().map(|(i, j, _)| (node(*i), *j)).filter(|(i, j)| i != j)).or_unwind()
 }
 
-/// The plan for a symmetric matrix, from the places of one of its triangles.
-pub(crate) fn symmetric(n: usize, triangle: &[(usize, usize)]) -> Plan {
-    ordered(n, Vec::new(), Default::default(), &[], &links(triangle.iter().copied(), None))
+/// The plan for a symmetric matrix, from one of its triangles.
+pub(crate) fn symmetric(n: usize, triangle: &[Entry]) -> Plan {
+    ordered(n, Vec::new(), Default::default(), &[], &links(triangle, None))
 }
 
-/// Row, column and logarithm of an entry.
-pub(crate) type Weight = (usize, usize, f64);
-
-/// The plan for LDL of a symmetric matrix, from one of its triangles.
+/// The plan for LDL of a symmetric matrix, from one of its triangles with the logarithms of its sizes.
 ///
 /// # Errors
 /// A row that no permutation can match: the matrix is singular.
-pub(crate) fn indefinite(n: usize, triangle: &[Weight]) -> Result<Plan, usize> {
-    let both = |(i, j, log): &Weight| std::iter::once((*i, *j, *log)).chain((i != j).then_some((*j, *i, *log)));
-    let mut found = matching::matching(n, &Weights::new(n, triangle.iter().flat_map(both)))?;
+pub(crate) fn indefinite(n: usize, triangle: &[Entry], logs: &[f64]) -> Result<Plan, usize> {
+    let mut all = with_capacity(2 * triangle.len()).or_unwind();
+    for ((i, j, _), log) in triangle.iter().zip(logs) {
+        all.push((*i, *j, *log));
+        if i != j {
+            all.push((*j, *i, *log));
+        }
+    }
+    let mut found = matching::matching(n, &Weights::new(n, &all))?;
     let [rows, columns] = &mut found.scales;
     for (row, column) in rows.iter_mut().zip(columns) {
         *row = (*row + *column).div_euclid(2);
         *column = *row;
     }
     let mut sizes = filled(n, f64::NEG_INFINITY).or_unwind();
-    for (i, _, log) in triangle.iter().filter(|(i, j, _)| i == j) {
-        let [rows, _] = &found.scales;
-        put(&mut sizes, *i, log + 2.0 * f64::from(at(rows, *i)) * std::f64::consts::LN_2);
+    let [rows, _] = &found.scales;
+    for (i, j, log) in all {
+        if i == j {
+            put(&mut sizes, i, log + 2.0 * f64::from(at(rows, i)) * std::f64::consts::LN_2);
+        }
     }
     let pairs = matching::pairs(&found, &sizes);
-    let links = links(triangle.iter().map(|(i, j, _)| (*i, *j)), None);
-    Ok(ordered(n, copied(&pairs).or_unwind(), found.scales, &pairs, &links))
+    Ok(ordered(n, copied(&pairs).or_unwind(), found.scales, &pairs, &links(triangle, None)))
 }
 
-/// The plan for LU.
+/// The plan for LU, with the logarithms of the sizes of the entries.
 ///
 /// # Errors
 /// A row that no permutation can match: the matrix is singular.
-pub(crate) fn general(n: usize, entries: &[Weight]) -> Result<Plan, usize> {
-    let found = matching::matching(n, &Weights::new(n, entries.iter().copied()))?;
-    let links = links(entries.iter().map(|(i, j, _)| (*i, *j)), Some(&places(&found.rows)));
+pub(crate) fn general(n: usize, entries: &[Entry], logs: &[f64]) -> Result<Plan, usize> {
+    let all: Vec<_> = collected(entries.iter().zip(logs).map(|((i, j, _), log)| (*i, *j, *log))).or_unwind();
+    let found = matching::matching(n, &Weights::new(n, &all))?;
+    let links = links(entries, Some(&places(&found.rows)));
     Ok(ordered(n, found.rows, found.scales, &[], &links))
 }

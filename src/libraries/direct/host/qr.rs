@@ -1,7 +1,7 @@
 //! R by Givens rotations, row after row of A, applied to the right-hand sides at the same time (George and Heath,
 //! "Solution of sparse linear least squares problems using Givens rotations", Linear Algebra Appl. 34, 1980).
 
-use super::{NONE, Plan, places};
+use super::{Entry, NONE, Plan, places};
 use crate::core::room::{OrUnwind, copied, filled};
 use crate::libraries::sparse::host::{Rows, at, put};
 use crate::libraries::sparse::{SolveElement, SparseIndex};
@@ -21,7 +21,7 @@ type Columns<'c, T> = ((&'c [T], usize), (&'c mut [T], usize));
 /// Returns the column of A whose pivot is zero, or negligible if there are more rows than columns, plus 1; or 0.
 pub(crate) fn solve<T: SolveElement, I: SparseIndex>(
     plan: &Plan,
-    a: &Rows<'_, T, I>,
+    (a, entries): (&Rows<'_, T, I>, &[Entry]),
     ((b, ldb), (x, ldx)): Columns<'_, T>,
     count: usize,
 ) -> usize {
@@ -30,7 +30,7 @@ pub(crate) fn solve<T: SolveElement, I: SparseIndex>(
     let places = places(order);
     let total = at(offsets, n);
     let mut r = Growing {
-        columns: columns(parents, offsets, a, &places, n),
+        columns: columns(plan, &super::stars(entries, &places)),
         values: filled(total, T::default()).or_unwind(),
         sides: filled(n.saturating_mul(count), T::default()).or_unwind(),
         filled: filled(n, false).or_unwind(),
@@ -80,18 +80,8 @@ pub(crate) fn solve<T: SolveElement, I: SparseIndex>(
 }
 
 /// The columns of each row of R, ascending.
-fn columns<T: SolveElement, I: SparseIndex>(
-    parents: &[usize],
-    offsets: &[usize],
-    a: &Rows<'_, T, I>,
-    places: &[usize],
-    n: usize,
-) -> Vec<usize> {
-    let stars = (0..a.count).flat_map(|row| {
-        let row = a.row(row).0.iter().filter(|c| c.place() < n).map(|c| at(places, c.place()));
-        let first = row.clone().min().unwrap_or(0);
-        row.filter(move |place| *place != first).map(move |place| (first, place))
-    });
+fn columns(plan: &Plan, stars: &[(usize, usize)]) -> Vec<usize> {
+    let (n, parents, offsets) = (plan.n(), &plan.tree.parents, &plan.tree.offsets);
     let above = super::Above::new(n, stars);
     let (mut columns, mut next, mut reach) =
         (filled(at(offsets, n), 0).or_unwind(), copied(offsets).or_unwind(), super::Reach::new(n));

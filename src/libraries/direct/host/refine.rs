@@ -5,8 +5,8 @@ use super::solve::Solver;
 use crate::core::room::{OrUnwind, copied, filled};
 use crate::libraries::direct::Factorization;
 use crate::libraries::flags::Transpose;
+use crate::libraries::sparse::SolveElement;
 use crate::libraries::sparse::host::{at, put};
-use crate::libraries::sparse::{SolveElement, SparseIndex};
 
 /// The most corrections of one column.
 const STEPS: usize = 10;
@@ -15,9 +15,9 @@ const UNITS: f64 = 100.0;
 
 impl<T: SolveElement> Matrix<'_, T> {
     /// Calls `each` with row, column and value of every entry of `op(A)`, of which only one triangle may be stored.
-    fn each(&self, how: Factorization, trans: Transpose, n: usize, each: &mut dyn FnMut(usize, usize, T)) {
+    fn each(&self, how: Factorization, trans: Transpose, each: &mut dyn FnMut(usize, usize, T)) {
         let hermitian = how.is_hermitian();
-        for (i, j, entry) in self.entries(n).filter(|(i, j, _)| how.reads(*i, *j)) {
+        for (i, j, entry) in self.entries.iter().copied() {
             let value = at(self.values, entry);
             if how == Factorization::Lu {
                 let (i, j) = if trans == Transpose::No { (i, j) } else { (j, i) };
@@ -39,19 +39,19 @@ fn largest<T: SolveElement>(x: &[T]) -> f64 {
 }
 
 /// A system and the factor of its matrix.
-pub(crate) struct System<'a, T, I> {
+pub(crate) struct System<'a, T> {
     pub(crate) how: Factorization,
     pub(crate) trans: Transpose,
     pub(crate) a: Matrix<'a, T>,
-    pub(crate) solver: Solver<'a, T, I>,
+    pub(crate) solver: Solver<'a, T>,
     pub(crate) n: usize,
 }
 
-impl<T: SolveElement, I: SparseIndex> System<'_, T, I> {
+impl<T: SolveElement> System<'_, T> {
     /// The largest sum of sizes in a row of `op(A)`.
     pub(crate) fn norm(&self) -> f64 {
         let mut sums = filled(self.n, 0.0f64).or_unwind();
-        self.a.each(self.how, self.trans, self.n, &mut |i, _, value| {
+        self.a.each(self.how, self.trans, &mut |i, _, value| {
             if let Some(sum) = sums.get_mut(i) {
                 *sum += value.magnitude();
             }
@@ -68,7 +68,7 @@ impl<T: SolveElement, I: SparseIndex> System<'_, T, I> {
         let mut before = copied(x).or_unwind();
         for step in 0..=STEPS {
             let mut rest = copied(b).or_unwind();
-            self.a.each(self.how, self.trans, self.n, &mut |i, j, value| {
+            self.a.each(self.how, self.trans, &mut |i, j, value| {
                 let left = at(&rest, i) - value * at(x, j);
                 put(&mut rest, i, left);
             });

@@ -8,23 +8,55 @@ use crate::libraries::direct::Factorization;
 use crate::libraries::flags::Transpose;
 use crate::libraries::sparse::host::{at, put};
 use crate::libraries::sparse::{SolveElement, SparseIndex};
+use std::ops::Range;
+
+/// The row indices of a factor, of either type: what sweeps do with a column.
+pub(crate) trait Rows<T>: Sync {
+    /// Takes `y` times the values at these places away from the rows of x.
+    fn subtract(&self, places: Range<usize>, values: &[T], y: T, x: &mut [T]);
+    /// `sum` less the products of the values at these places with the rows of x.
+    fn reduce(&self, places: Range<usize>, values: &[T], conj: bool, x: &[T], sum: T) -> T;
+}
+
+/// Row indices as they are stored.
+pub(crate) struct Indices<'a, I>(pub(crate) &'a [I]);
+
+impl<T: SolveElement, I: SparseIndex> Rows<T> for Indices<'_, I> {
+    fn subtract(&self, places: Range<usize>, values: &[T], y: T, x: &mut [T]) {
+        let values = values.get(places.clone()).unwrap_or_default();
+        for (row, value) in self.0.get(places).unwrap_or_default().iter().zip(values) {
+            if let Some(x) = x.get_mut(row.place()) {
+                *x = *x - *value * y;
+            }
+        }
+    }
+
+    fn reduce(&self, places: Range<usize>, values: &[T], conj: bool, x: &[T], mut sum: T) -> T {
+        let values = values.get(places.clone()).unwrap_or_default();
+        for (row, value) in self.0.get(places).unwrap_or_default().iter().zip(values) {
+            sum = sum - value.conj_if(conj) * at(x, row.place());
+        }
+        sum
+    }
+}
 
 /// A factor, ready for solutions.
-pub(crate) struct Solver<'a, T, I> {
+pub(crate) struct Solver<'a, T> {
     how: Factorization,
     plan: &'a Plan,
     /// The row of A at each place of the order.
     rows_of_a: Vec<usize>,
     heads: Vec<bool>,
-    rows: &'a [I],
+    rows: &'a dyn Rows<T>,
     lower: &'a [T],
     /// The rows of U; those of L for all but LU.
     upper: &'a [T],
 }
 
-impl<'a, T: SolveElement, I: SparseIndex> Solver<'a, T, I> {
-    pub(crate) fn new(how: Factorization, plan: &'a Plan, rows: &'a [I], values: &'a [T]) -> Self {
-        let (lower, upper) = values.split_at(rows.len().min(values.len()));
+impl<'a, T: SolveElement> Solver<'a, T> {
+    pub(crate) fn new(how: Factorization, plan: &'a Plan, rows: &'a dyn Rows<T>, values: &'a [T]) -> Self {
+        let entries = plan.tree.offsets.last().copied().unwrap_or(0);
+        let (lower, upper) = values.split_at(entries.min(values.len()));
         let upper = if how == Factorization::Lu { upper } else { lower };
         let heads = if matches!(how, Factorization::Ldl(..)) { plan.heads() } else { Vec::new() };
         Solver { how, plan, rows_of_a: plan.rows(how == Factorization::Lu), heads, rows, lower, upper }
@@ -66,7 +98,7 @@ impl<'a, T: SolveElement, I: SparseIndex> Solver<'a, T, I> {
     }
 
     /// The places of column k of L (or row k of U) behind its diagonal, and behind the other entry of a pair.
-    fn behind(&self, k: usize) -> (usize, std::ops::Range<usize>) {
+    fn behind(&self, k: usize) -> (usize, Range<usize>) {
         let (first, end) = (at(&self.plan.tree.offsets, k), at(&self.plan.tree.offsets, k + 1));
         (first, first + 1 + usize::from(at(&self.heads, k))..end)
     }
@@ -76,23 +108,14 @@ impl<'a, T: SolveElement, I: SparseIndex> Solver<'a, T, I> {
             let (first, behind) = self.behind(k);
             let y = if divide { at(x, k).over(at(values, first)) } else { at(x, k) };
             put(x, k, y);
-            let values = values.get(behind.clone()).unwrap_or_default();
-            for (row, value) in self.rows.get(behind).unwrap_or_default().iter().zip(values) {
-                if let Some(x) = x.get_mut(row.place()) {
-                    *x = *x - *value * y;
-                }
-            }
+            self.rows.subtract(behind, values, y, x);
         }
     }
 
     fn backward(&self, values: &[T], x: &mut [T], divide: bool, conj: bool) {
         for k in (0..x.len()).rev() {
             let (first, behind) = self.behind(k);
-            let own = values.get(behind.clone()).unwrap_or_default();
-            let mut sum = at(x, k);
-            for (row, value) in self.rows.get(behind).unwrap_or_default().iter().zip(own) {
-                sum = sum - value.conj_if(conj) * at(x, row.place());
-            }
+            let sum = self.rows.reduce(behind, values, conj, x, at(x, k));
             put(x, k, if divide { sum.over(at(values, first)) } else { sum });
         }
     }

@@ -25,11 +25,11 @@ pub(crate) struct Above {
 
 impl Above {
     /// Built from pairs of a row and a larger column.
-    pub(crate) fn new(n: usize, pairs: impl Iterator<Item = (usize, usize)> + Clone) -> Self {
+    pub(crate) fn new(n: usize, pairs: &[(usize, usize)]) -> Self {
         let mut offsets = filled(n + 1, 0).or_unwind();
-        for (_, k) in pairs.clone() {
-            let count = at(&offsets, k + 1);
-            put(&mut offsets, k + 1, count + 1);
+        for (_, k) in pairs {
+            let count = at(&offsets, *k + 1);
+            put(&mut offsets, *k + 1, count + 1);
         }
         for k in 0..n {
             let sum = at(&offsets, k) + at(&offsets, k + 1);
@@ -38,9 +38,9 @@ impl Above {
         let total = at(&offsets, n);
         let (mut rows, mut next) = (filled(total, 0).or_unwind(), copied(&offsets).or_unwind());
         for (j, k) in pairs {
-            let place = at(&next, k);
-            put(&mut rows, place, j);
-            put(&mut next, k, place + 1);
+            let place = at(&next, *k);
+            put(&mut rows, place, *j);
+            put(&mut next, *k, place + 1);
         }
         Above { offsets, rows }
     }
