@@ -11,11 +11,11 @@ use windlass::blas::{Gemv, Ger};
 use windlass::fft::{Convolve, FftSpec, RealTransform, Trig};
 use windlass::reductions::All;
 use windlass::rng::{Normal, Uniform};
-use windlass::solver::Structure;
+use windlass::solver::{EighSpec, Structure, Vectors};
 use windlass::sparse::{CooBuilder, Spmv};
 use windlass::tensor::Layout;
 use windlass::{
-    Bool, Complex, Device, DeviceBuffer, Element, Error, Gemm, Matmul, PendingDispatch, Tensor, f16, op::Output,
+    Bool, Complex, Device, DeviceBuffer, Element, Error, Gemm, Matmul, PendingDispatch, Tensor, Uplo, f16, op::Output,
 };
 
 /// Makes operands.
@@ -225,6 +225,15 @@ const OF_LIBRARIES: &[Case] = &[
     ("small qr", 32, |on, n| {
         let qr = on.device.solver().qr(tensor(on.doubles(3 * n * n), [3, n, n])).unwrap().await_result().unwrap();
         qr.q(&on.device.solver()).unwrap().await_result().unwrap().bytes(on.device)
+    }),
+    ("small spectra", 32, |on, n| {
+        let svd = on.device.solver().svd(Vectors::Thin, tensor(on.reals(3 * 5 * n), [3, 5, n])).unwrap();
+        let svd = svd.await_result().unwrap();
+        let vectors = [svd.u.unwrap(), svd.vh.unwrap()].map(|x| x.bytes(on.device)).concat();
+        let eigh =
+            on.device.solver().eigh(EighSpec::new(Uplo::Upper), tensor(on.doubles(3 * n * n), [3, n, n])).unwrap();
+        let eigh = eigh.await_result().unwrap();
+        [vectors, svd.values.bytes(on.device), eigh.values.bytes(on.device), eigh.vectors.bytes(on.device)].concat()
     }),
     ("small systems", 32, |on, n| {
         let (a, b) = (tensor(on.reals(3 * n * n), [3, n, n]), tensor(on.reals(6 * n), [3, n, 2]));

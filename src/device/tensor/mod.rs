@@ -43,10 +43,10 @@ pub use crate::device::copy::{HostData, Uploadable};
 pub use any::{AnyTensor, AnyTensorRef};
 #[cfg(any(feature = "npy", feature = "safetensors"))]
 pub(crate) use any_calls::by_size;
-#[cfg(all(feature = "every-operation", target_os = "linux"))]
-pub(crate) use assign::register;
 #[cfg(feature = "cuda")]
 pub(crate) use assign::plan::rows_of;
+#[cfg(all(feature = "every-operation", target_os = "linux"))]
+pub(crate) use assign::register;
 pub(crate) use layout::fused;
 pub use layout::{AxisSlice, AxisSlices, IntoLayout, Layout, Lines};
 pub use literal::Nested;

@@ -57,7 +57,6 @@ use crate::core::error::{Error, Result};
 use crate::core::op::{Bufs, Raw};
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
-use crate::libraries::flags::Uplo;
 use crate::libraries::routine::{Call, Front, Routine};
 use crate::libraries::sparse::SparseIndex;
 

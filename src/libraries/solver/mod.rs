@@ -117,6 +117,7 @@ mod triangular;
 mod verdict;
 mod windows;
 
+pub use crate::libraries::flags::Symmetry;
 pub use cholesky::Cholesky;
 pub use determinant::{Determinant, PendingDeterminants};
 pub use eig::{Eig, Eigenvectors};
@@ -126,7 +127,6 @@ pub use element::HostSolver;
 pub use element::SolverElement;
 pub use generalized::Generalized;
 pub use given::{Given, GivenTensor};
-pub use crate::libraries::flags::Symmetry;
 pub use ldl::Ldl;
 pub use lstsq::Lstsq;
 pub use lu::Lu;

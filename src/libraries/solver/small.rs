@@ -11,10 +11,10 @@
 #[cfg(test)]
 #[cfg(all(feature = "cuda", feature = "host"))]
 mod spectra_tests;
+pub(super) mod systems;
 #[cfg(test)]
 #[cfg(all(feature = "cuda", feature = "host"))]
 mod tests;
-pub(super) mod systems;
 
 use super::matrix::Matrix;
 use crate::core::element::{DType, Element};
