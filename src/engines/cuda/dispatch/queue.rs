@@ -317,6 +317,8 @@ impl<'q> Queue<'q> {
     /// A word of device memory that is zero. A kernel that counts its blocks in it leaves it zero: those of this stream follow each
     /// other, so one word serves them all, and none is written before a launch.
     pub(crate) fn counter(&mut self) -> Result<u64> {
+        // A graph may run on any stream, beside launches that count in the same word.
+        self.not_in_a_graph("scratch memory")?;
         if let Some(address) = self.state.counter {
             return Ok(address);
         }
