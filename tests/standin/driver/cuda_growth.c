@@ -237,10 +237,6 @@ EXPORT CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const struct d
         struct mapping *mapping = &reserve->mappings[i];
         if (mapping->offset < start || mapping->offset + mapping->of->bytes > start + bytes) continue;
         found += mapping->of->bytes;
-    }
-    for (int i = 0; found == bytes && i < reserve->count; i++) {
-        struct mapping *mapping = &reserve->mappings[i];
-        if (mapping->offset < start || mapping->offset + mapping->of->bytes > start + bytes) continue;
         for (size_t j = 0; j < count; j++)
             if (all[j].location.type == 1 && all[j].location.id >= 0 && all[j].location.id < MAXIMUM_DEVICES)
                 mapping->open[all[j].location.id] = all[j].flags == 3;

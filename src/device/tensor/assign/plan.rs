@@ -223,9 +223,7 @@ mod tests {
             rows(&[0, 100]).slice((.., ..80)).unwrap(),
             rows(&[]),
         ];
-        for other in others {
-            assert_eq!(of(other.clone()), None, "{other:?}");
-        }
+        others.map(|other| assert_eq!(of(other.clone()), None, "{other:?}"));
     }
 
     #[test]

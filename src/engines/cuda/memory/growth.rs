@@ -69,7 +69,7 @@ struct Reserve {
     ends: Vec<u64>,
     /// Mappings that begin here or behind may go.
     keep: u64,
-    /// The last shrinking.
+    /// The last shrinking; growth ends it.
     cut: u64,
     /// All work that used what lies behind `keep` is complete.
     is_idle: bool,
@@ -329,8 +329,7 @@ impl CudaEngine {
         let kept = covered.unwrap_or(mapped);
         allocation.charge_to(kept)?;
         growth.of(number, |reserve| {
-            // What lies behind this may go as before.
-            reserve.keep = reserve.keep.max(kept);
+            (reserve.keep, reserve.cut, reserve.is_idle) = (reserve.keep.max(kept), 0, false);
         });
         if covered.is_some() {
             return Ok(());
