@@ -30,7 +30,6 @@ mod failures;
 mod faults;
 mod fft;
 mod gpus;
-mod growing;
 mod isolated;
 mod late;
 mod launch;

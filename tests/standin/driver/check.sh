@@ -10,7 +10,7 @@ if [ "$sanitize" != none ]; then flags="$flags -fsanitize=$sanitize"; fi
 driver="state chance scheduler execute memory races kernels kernels_fft kernels_trigonometric kernels_sparse kernels_matmul kernels_solver
         kernels_tensor kernels_expression kernels_small_qr machine
         calls script control
-        shared cuda_device cuda_errors cuda_stream cuda_memory cuda_managed cuda_growth cuda_copy cuda_module cuda_graph"
+        shared cuda_device cuda_errors cuda_stream cuda_memory cuda_managed cuda_copy cuda_module cuda_graph"
 blas="cublas cublas_shared cublas_numbers cublas_gemm cublas_lu cublas_vector cublas_typed"
 solver="cusolver cusolver_dense cusolver_indefinite cusolver_qr cusolver_svd cusolver_refine cusolver_spectra cublas_numbers cublas_shared"
 lt="cublaslt cublas_shared cublas_numbers"

@@ -62,8 +62,7 @@ impl CudaEngine {
                 epoch.label
             )));
         }
-        set_access(core, epoch, other)?;
-        self.share_reserves(epoch, other)
+        set_access(core, epoch, other)
     }
 }
 
