@@ -223,7 +223,7 @@ mod tests {
             rows(&[0, 100]).slice((.., ..80)).unwrap(),
             rows(&[]),
         ];
-        others.map(|other| assert_eq!(of(other.clone()), None, "{other:?}"));
+        let _ = others.map(|other| assert_eq!(of(other.clone()), None, "{other:?}"));
     }
 
     #[test]
