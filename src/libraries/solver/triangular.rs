@@ -61,7 +61,7 @@ fn solved<T: SolverElement>(
     }
     let batch = Layout::broadcast_extents(&[batch_a, batch_b])?;
     let b = b.broadcast([&batch[..], &[*n, *sides]].concat())?;
-    if b.len() > 0 && fits::<T>(&[*n, *sides]) {
+    if !b.is_empty() && fits::<T>(&[*n, *sides]) {
         return one_axis(small(device, uplo, a, &b)?, is_vector);
     }
     let x = device.contiguous(b)?;

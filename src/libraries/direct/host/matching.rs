@@ -313,9 +313,9 @@ mod tests {
                 Ok(found) => {
                     let got: f64 = (0..n).map(|j| rows[found.rows[j]][j].abs().ln()).sum();
                     assert!((got - want).abs() < 1e-9, "round {round}: {got} is not {want}");
-                    for i in 0..n {
-                        for j in 0..n {
-                            let scaled = rows[i][j].abs() * 2f64.powi(found.scales[0][i] + found.scales[1][j]);
+                    for (i, row) in rows.iter().enumerate() {
+                        for (j, entry) in row.iter().enumerate() {
+                            let scaled = entry.abs() * 2f64.powi(found.scales[0][i] + found.scales[1][j]);
                             assert!(scaled <= 2.0, "round {round}: {scaled}");
                             assert!(found.rows[j] != i || scaled >= 0.5, "round {round}: {scaled} on the diagonal");
                         }

@@ -44,18 +44,18 @@ impl Text<'_> {
         ptx!(self.writer, "mad.lo.u32 {first}, {group}, {GROUP}, {chain}");
         let own = self.chain_of_accumulators(first, count, targets);
         let (partner, upper) = (self.writer.reg(Class::Word), self.writer.reg(Class::Predicate));
-        self.to_shared(&chains, thread, &own, None);
+        self.put_shared(&chains, thread, &own, None);
         ptx!(self.writer, "bar.sync 0");
         ptx!(self.writer, "and.b32 {partner}, {thread}, 32");
         ptx!(self.writer, "setp.ne.u32 {upper}, {partner}, 0");
         ptx!(self.writer, "@{upper} bra {next}");
         ptx!(self.writer, "add.u32 {partner}, {thread}, 32");
-        let other = self.from_shared(&chains, partner);
+        let other = self.take_shared(&chains, partner);
         let own = self.join(&own, &other);
         let own = self.lanes(own, 16);
         let is_first = self.writer.reg(Class::Predicate);
         ptx!(self.writer, "setp.eq.u32 {is_first}, {lane}, 0");
-        self.to_shared(&joined, group, &own, Some(is_first));
+        self.put_shared(&joined, group, &own, Some(is_first));
         self.writer.label(&next);
         let more = self.writer.reg(Class::Predicate);
         ptx!(self.writer, "add.u32 {base}, {base}, {AT_ONCE}");
@@ -74,7 +74,7 @@ impl Text<'_> {
         let last = self.writer.reg(Class::Word);
         ptx!(self.writer, "sub.u32 {last}, {groups}, 1");
         ptx!(self.writer, "min.u32 {at}, {at}, {last}");
-        let left = self.from_shared(&joined, at);
+        let left = self.take_shared(&joined, at);
         let own: Regs = (0..slots.len()).map(|k| self.identity(k)).collect();
         keep(&mut self.writer, &slots, &own, &left, Some(there));
         let own = self.lanes(own, FOLDED / 2);
@@ -162,7 +162,7 @@ impl Text<'_> {
     }
 
     /// Writes accumulators into arrays in shared memory, where the predicate is true.
-    pub(super) fn to_shared(&mut self, arrays: &[Reg], at: Reg, own: &[Reg], writes: Option<Reg>) {
+    pub(super) fn put_shared(&mut self, arrays: &[Reg], at: Reg, own: &[Reg], writes: Option<Reg>) {
         let guard = writes.map(|guard| format!("@{guard} ")).unwrap_or_default();
         for ((array, slot), own) in arrays.iter().zip(&self.slots).zip(own) {
             let address = self.writer.reg(Class::Word);
@@ -172,7 +172,7 @@ impl Text<'_> {
     }
 
     /// Reads them.
-    pub(super) fn from_shared(&mut self, arrays: &[Reg], at: Reg) -> Regs {
+    pub(super) fn take_shared(&mut self, arrays: &[Reg], at: Reg) -> Regs {
         let values = registers(&mut self.writer, &self.slots);
         for ((array, slot), value) in arrays.iter().zip(&self.slots).zip(&values) {
             let address = self.writer.reg(Class::Word);

@@ -63,13 +63,16 @@ pub(super) fn pair(k: usize, round: usize, even: usize) -> (usize, usize) {
     (p, if round >= k { round - k } else { round + count - k })
 }
 
+/// Two columns.
+type Two<'x, T, const L: usize> = (&'x mut [Wide<T, L>], &'x mut [Wide<T, L>]);
+
 /// Two columns of so many rows.
 #[inline(always)]
 pub(super) fn two_columns<T, const L: usize>(
     x: &mut [Wide<T, L>],
     rows: usize,
     (p, q): (usize, usize),
-) -> Option<(&mut [Wide<T, L>], &mut [Wide<T, L>])> {
+) -> Option<Two<'_, T, L>> {
     let (low, high) = (p.min(q), p.max(q));
     let (before, from) = x.split_at_mut_checked(high * rows)?;
     let (one, other) = (before.get_mut(low * rows..(low + 1) * rows)?, from.get_mut(..rows)?);
