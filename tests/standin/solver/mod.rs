@@ -33,8 +33,10 @@ fn matrix(device: &Device, n: usize, elements: &[f64]) -> Result<Tensor<f64>, Er
     Ok(device.upload(elements)?.into_output().with_layout(Layout::columns(n, n))?)
 }
 
+type Two = (Tensor<Complex<f64>>, Tensor<Complex<f64>>);
+
 /// A and B, of which LU, Cholesky and QR are the library's: small ones of real numbers have kernels of our own.
-fn complex(device: &Device) -> Result<(Tensor<Complex<f64>>, Tensor<Complex<f64>>), Error> {
+fn complex(device: &Device) -> Result<Two, Error> {
     let of = |x: &[f64]| -> Vec<_> { x.iter().map(|x| Complex::new(*x, 0.0)).collect() };
     let a = device.upload(of(&A))?.into_output().with_layout(Layout::columns(3, 3))?;
     Ok((a, device.upload(of(&B))?.into_output().into()))
