@@ -53,7 +53,7 @@ pub(crate) fn solve<T: SolveElement, I: SparseIndex>(
     }
     // Least squares need columns that are independent beyond rounding. R has the norms of the columns of A.
     let limit = if m > n { m as f64 * T::EPSILON } else { 0.0 };
-    let mut norms = vec![0.0f64; n];
+    let mut norms = filled(n, 0.0f64).or_unwind();
     for (column, value) in r.columns.iter().zip(&r.values) {
         let norm = at(&norms, *column).hypot(value.magnitude());
         put(&mut norms, *column, norm);
