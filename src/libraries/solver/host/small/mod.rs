@@ -3,11 +3,13 @@
 //!
 //! | file | content |
 //! |---|---|
+//! | `beside` | the loop over groups of matrices |
 //! | `wide` | numbers of several matrices, their arithmetic |
 //! | `steps`, `lu` | the steps of QR, of LU |
 //! | `systems` | LU, Cholesky, triangles, and what is solved with them |
 //! | `spectra` | eigenvalues and singular values |
 
+mod beside;
 mod lu;
 mod spectra;
 mod steps;
@@ -19,20 +21,14 @@ pub(crate) use spectra::{small_eigh, small_svd};
 use super::super::matrix::Matrix;
 use super::super::small::{Job, Task};
 use crate::core::element::DType;
-use crate::core::room::{OrUnwind, collected, filled};
+use crate::core::room::{OrUnwind, collected};
 use crate::libraries::solver::SolverElement;
-use crate::numerics::isa::{Loop, run};
 use crate::numerics::level3::batch;
-use crate::numerics::parallel::{Parts, each_part};
 pub(crate) use systems::{Systems, systems};
 
+use beside::{Beside, each};
 use steps::{Column, MOST, Panel};
 use wide::{Real, Wide};
-
-/// Groups of matrices that one part of a loop computes, one after the other.
-const GROUPS: usize = 8;
-/// Multiplications and additions from which on a part is worth a thread.
-const WORTH: usize = 1 << 16;
 
 /// What an operation only reads, or also writes.
 #[derive(Debug)]
@@ -76,8 +72,8 @@ struct Item<'a, T> {
 /// Does the job with each matrix of f32 or f64.
 pub(crate) fn small<T: SolverElement>(job: &Job, of: Operands<'_, T>) {
     match T::DTYPE {
-        DType::F32 => each::<f32, 8>(job, items(job, of)),
-        DType::F64 => each::<f64, 4>(job, items(job, of)),
+        DType::F32 => each::<f32, 8, _>(job, items(job, of)),
+        DType::F64 => each::<f64, 4, _>(job, items(job, of)),
         _ => {}
     }
 }
@@ -109,37 +105,20 @@ fn memories<'a, T: bytemuck::Pod, U: bytemuck::Pod>(x: Memory<'a, T>, step: usiz
     .or_unwind()
 }
 
-/// Does the job, with `L` matrices side by side.
-fn each<T: Real, const L: usize>(job: &Job, mut items: Vec<Item<'_, T>>) {
-    let work = job.work().saturating_mul(L * GROUPS).max(1);
-    let parts = Parts::with_size(L * GROUPS).least((WORTH / work).max(1));
-    each_part(&mut items, parts, &|_, items| {
-        let mut room = filled(job.elements(), Wide::<T, L>::zero()).or_unwind();
-        let mut one = filled(job.elements(), Wide::<T, 1>::zero()).or_unwind();
-        for group in items.chunks_mut(L) {
-            // Of a few matrices each is alone: with the same bits.
-            if group.len() * 4 > L {
-                run(Group { job, items: group, room: &mut room });
-            } else {
-                group.chunks_mut(1).for_each(|items| run(Group { job, items, room: &mut one }));
-            }
-        }
-    });
-}
+impl<T: Real> Beside<T> for Job {
+    type Item<'a> = Item<'a, T>;
 
-/// At most `L` matrices, and memory for A and B of `L`.
-struct Group<'g, 'a, T, const L: usize> {
-    job: &'g Job,
-    items: &'g mut [Item<'a, T>],
-    room: &'g mut [Wide<T, L>],
-}
+    fn elements(&self) -> usize {
+        Job::elements(self)
+    }
 
-impl<T: Real, const L: usize> Loop for Group<'_, '_, T, L> {
-    type Output = ();
+    fn work(&self) -> usize {
+        Job::work(self)
+    }
 
     #[inline(always)]
-    fn body(self) {
-        let Group { job, items, room } = self;
+    fn compute<const L: usize>(&self, items: &mut [Item<'_, T>], room: &mut [Wide<T, L>]) {
+        let job = self;
         let ((m, n), wide, size) = (job.factored(), job.is_wide(), job.reflectors);
         let Some((a, b)) = room.split_at_mut_checked(m * n) else { return };
         let mut tau: Column<T, L> = [Wide::zero(); MOST];

@@ -1,17 +1,16 @@
 //! Systems of several matrices side by side: LU, Cholesky, triangles. The kernel `small_lu` does the same with each matrix.
 
+use super::beside::{Beside, each};
 use super::steps::{MOST, Panel};
 use super::wide::{Real, Wide};
-use super::{GROUPS, Memory, WORTH, canonical, column, lu, memories, put};
+use super::{Memory, canonical, column, lu, memories, put};
 use crate::core::element::DType;
-use crate::core::room::{OrUnwind, collected, filled};
+use crate::core::room::{OrUnwind, collected};
 use crate::libraries::solver::SolverElement;
 use crate::libraries::solver::matrix::Matrix;
 use crate::libraries::solver::small::systems as what;
 use crate::libraries::solver::small::systems::System;
-use crate::numerics::isa::{Loop, run};
 use crate::numerics::level3::batch;
-use crate::numerics::parallel::{Parts, each_part};
 use std::ops::Range;
 
 /// What a job works on: A, its pivots, what is beside it, and an info for each matrix; the last three may be empty.
@@ -40,8 +39,8 @@ struct Item<'a, T> {
 /// Does the job with each matrix of f32 or f64.
 pub(crate) fn systems<T: SolverElement>(job: &System, of: Systems<'_, T>) {
     match T::DTYPE {
-        DType::F32 => each::<f32, 8>(job, items(job, of)),
-        DType::F64 => each::<f64, 4>(job, items(job, of)),
+        DType::F32 => each::<f32, 8, _>(job, items(job, of)),
+        DType::F64 => each::<f64, 4, _>(job, items(job, of)),
         _ => {}
     }
 }
@@ -62,38 +61,20 @@ fn items<'a, T: SolverElement, U: bytemuck::Pod>(job: &System, of: Systems<'a, T
     collected((0..of_a.count).map(item)).or_unwind()
 }
 
-/// Does the job, with `L` matrices side by side.
-fn each<T: Real, const L: usize>(job: &System, mut items: Vec<Item<'_, T>>) {
-    let elements = job.rows * (job.cols + job.right);
-    let work = elements.saturating_mul(job.size()).saturating_mul(L * GROUPS).max(1);
-    let parts = Parts::with_size(L * GROUPS).least((WORTH / work).max(1));
-    each_part(&mut items, parts, &|_, items| {
-        let mut room = filled(elements, Wide::<T, L>::zero()).or_unwind();
-        let mut one = filled(elements, Wide::<T, 1>::zero()).or_unwind();
-        for group in items.chunks_mut(L) {
-            // Of a few matrices each is alone: with the same bits.
-            if group.len() * 4 > L {
-                run(Group { job, items: group, room: &mut room });
-            } else {
-                group.chunks_mut(1).for_each(|items| run(Group { job, items, room: &mut one }));
-            }
-        }
-    });
-}
+impl<T: Real> Beside<T> for System {
+    type Item<'a> = Item<'a, T>;
 
-/// At most `L` matrices, and memory for A and B of `L`.
-struct Group<'g, 'a, T, const L: usize> {
-    job: &'g System,
-    items: &'g mut [Item<'a, T>],
-    room: &'g mut [Wide<T, L>],
-}
+    fn elements(&self) -> usize {
+        self.rows * (self.cols + self.right)
+    }
 
-impl<T: Real, const L: usize> Loop for Group<'_, '_, T, L> {
-    type Output = ();
+    fn work(&self) -> usize {
+        (self.rows * (self.cols + self.right)).saturating_mul(self.size())
+    }
 
     #[inline(always)]
-    fn body(self) {
-        let Group { job, items, room } = self;
+    fn compute<const L: usize>(&self, items: &mut [Item<'_, T>], room: &mut [Wide<T, L>]) {
+        let job = self;
         let (m, n, size) = (job.rows, job.cols, job.size());
         let Some((a, b)) = room.split_at_mut_checked(m * n) else { return };
         if items.len() < L || job.is(what::LOWER | what::UPPER) {

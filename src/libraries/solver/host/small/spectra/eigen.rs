@@ -3,10 +3,11 @@
 //! The upper triangle is stored by places. In each round pair `k` has the places `2k` and `2k + 1`; then the columns move. So the four
 //! elements of two pairs lie together, and where they go is the same in all rounds.
 
+use super::super::beside::{Beside, each};
 use super::super::wide::{Real, Wide};
 use super::super::{column, put};
 use super::rotation::{Rotation, SWEEPS, pair, two_columns};
-use super::{Spectrum, each, lane, written};
+use super::{lane, written};
 use crate::core::element::DType;
 use crate::core::room::{OrUnwind, collected};
 use crate::libraries::solver::SolverElement;
@@ -131,7 +132,7 @@ impl Rounds {
     }
 }
 
-impl<T: Real> Spectrum<T> for Eigen {
+impl<T: Real> Beside<T> for Eigen {
     type Item<'a> = Item<'a, T>;
 
     fn elements(&self) -> usize {
@@ -144,6 +145,7 @@ impl<T: Real> Spectrum<T> for Eigen {
 
     #[inline(always)]
     fn compute<const L: usize>(&self, items: &mut [Item<'_, T>], room: &mut [Wide<T, L>]) {
+        room.fill(Wide::zero());
         let (n, rounds, stored) = (self.n, &self.rounds, self.rounds.stored());
         let Some((mut x, rest)) = room.split_at_mut_checked(stored) else { return };
         let Some((mut next, v)) = rest.split_at_mut_checked(stored) else { return };

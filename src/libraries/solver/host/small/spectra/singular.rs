@@ -3,11 +3,12 @@
 //! A column whose norm is below about the square root of the smallest number, relative to the largest element, is left as it is: what
 //! rounding leaves of a column that depends on others becomes smaller in each sweep. Its vector is made of what the others leave.
 
+use super::super::beside::{Beside, each};
 use super::super::wide::{Real, Wide};
 use super::super::{column, put};
 use super::missing::complete;
 use super::rotation::{Rotation, SWEEPS, pair, two_columns};
-use super::{Spectrum, each, lane, written};
+use super::{lane, written};
 use crate::core::element::DType;
 use crate::core::room::{OrUnwind, collected};
 use crate::libraries::solver::SolverElement;
@@ -139,7 +140,7 @@ fn products<T: Real, const L: usize>(x: &[Wide<T, L>], y: &[Wide<T, L>]) -> (Wid
     (a.plus(d), b.plus(e), c.plus(f))
 }
 
-impl<T: Real> Spectrum<T> for Singular {
+impl<T: Real> Beside<T> for Singular {
     type Item<'a> = Item<'a, T>;
 
     fn elements(&self) -> usize {
@@ -152,6 +153,7 @@ impl<T: Real> Spectrum<T> for Singular {
 
     #[inline(always)]
     fn compute<const L: usize>(&self, items: &mut [Item<'_, T>], room: &mut [Wide<T, L>]) {
+        room.fill(Wide::zero());
         let (m, n, wanted) = (self.m, self.n, self.wanted);
         let Some((x, v)) = room.split_at_mut_checked(self.kept() * m) else { return };
         v.iter_mut().step_by(n + 1).take(n).for_each(|x| *x = Wide::of(T::ONE));
