@@ -7,8 +7,7 @@ folder=${1:-$(mktemp -d)}
 sanitize=${SANITIZE:-address,undefined}
 flags="-std=gnu11 -O1 -g -fPIC -fvisibility=hidden -pthread -Wall -Wextra -Wno-missing-field-initializers -Werror"
 if [ "$sanitize" != none ]; then flags="$flags -fsanitize=$sanitize"; fi
-driver="state chance scheduler execute memory races kernels kernels_fft kernels_trigonometric kernels_sparse kernels_matmul kernels_solver
-        kernels_tensor kernels_expression kernels_small_qr machine
+driver="state chance scheduler execute memory races $(cd "$here" && echo kernels*.c | sed 's/\.c//g') machine
         calls script control
         shared cuda_device cuda_errors cuda_stream cuda_memory cuda_managed cuda_copy cuda_module cuda_graph"
 blas="cublas cublas_shared cublas_numbers cublas_gemm cublas_lu cublas_vector cublas_typed"

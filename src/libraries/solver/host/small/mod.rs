@@ -62,7 +62,7 @@ pub(crate) struct Operands<'a, T> {
 }
 
 /// The memory of one matrix, of its tau, and of what is beside it.
-struct Item<'a, T> {
+pub(crate) struct Item<'a, T> {
     a: Memory<'a, T>,
     tau: Memory<'a, T>,
     b: &'a mut [T],

@@ -29,7 +29,7 @@ impl<'a, T> Systems<'a, T> {
 }
 
 /// The memory of one matrix, of its pivots, and of what is beside it.
-struct Item<'a, T> {
+pub(crate) struct Item<'a, T> {
     a: Memory<'a, T>,
     pivots: Memory<'a, i64>,
     b: &'a mut [T],
