@@ -264,7 +264,6 @@ pub(crate) fn pairs(matching: &Matching, sizes: &[f64]) -> Vec<usize> {
 }
 
 #[cfg(test)]
-#[allow(clippy::indexing_slicing, reason = "tests")]
 mod tests {
     use super::{Weights, logarithm, matching, pairs};
 

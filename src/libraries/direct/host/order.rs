@@ -150,7 +150,6 @@ impl Elimination {
 }
 
 #[cfg(test)]
-#[allow(clippy::indexing_slicing, reason = "tests")]
 mod tests {
     use super::Graph;
 

@@ -1,7 +1,8 @@
 //! The host half: up the levels for the totals of chunks, and down again for the results, each level on all threads.
 //!
 //! Elements are accumulated in one of four types. What an element is, and what becomes of a result, are functions by the element
-//! type; how two are joined is one by the kind (`chunks.rs`). Where lines lie side by side, `columns.rs` takes the elements of many of them at once.
+//! type; how two are joined is one by the kind (`chunks.rs`). Where lines lie side by side, `columns.rs` takes the elements of many of
+//! them at once.
 
 mod chunks;
 mod columns;
