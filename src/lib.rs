@@ -166,7 +166,7 @@ pub use crate::device::program::{self, Program, Recorder};
 pub use crate::device::supervisor::RestartPolicy;
 pub use crate::device::tensor::{Tensor, TensorRef};
 pub use crate::device::{Device, DeviceBuilder};
-pub use crate::device::{managed, placement, tensor, timeline, worker};
+pub use crate::device::{growing, managed, placement, tensor, timeline, worker};
 #[cfg(feature = "host")]
 pub use crate::engines::host::{FaultPlan, HostPool};
 pub use crate::engines::loader::Library;

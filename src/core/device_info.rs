@@ -87,6 +87,9 @@ pub struct MemoryInfo {
     pub used: u64,
     /// The limit on `used`.
     pub limit: u64,
+    /// Addresses that are reserved for buffers that grow ([`growing`](crate::growing)). They are no memory, and count against
+    /// nothing.
+    pub addresses: u64,
     /// The pool that buffers come from (CUDA, isolated or not).
     pub pool: Option<PoolInfo>,
 }

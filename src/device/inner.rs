@@ -210,7 +210,7 @@ impl Inner {
             Some((free, total, pool)) => (free, total, Some(pool)),
             None => (self.info.total_memory.saturating_sub(used), self.info.total_memory, None),
         };
-        Ok(MemoryInfo { free, total, used, limit, pool })
+        Ok(MemoryInfo { free, total, used, limit, addresses: epoch.meter.addresses(), pool })
     }
 
     pub(crate) fn stats(&self) -> Stats {

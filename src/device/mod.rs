@@ -7,7 +7,7 @@
 //!
 //! `builder.rs` and `isolation.rs`: the settings. `open.rs`: functions that open a device. `inner.rs`: what all handles
 //! share. `engine.rs`: the enum of engines. `libraries.rs`: the versions of its libraries. `memory.rs`: allocation
-//! of buffers; `memory_report.rs`: what memory is used for.
+//! of buffers; `memory_report.rs`: what memory is used for. `managed`, `growing`: memory with properties of its own.
 
 mod builder;
 mod config;
@@ -16,6 +16,7 @@ pub(crate) mod dispatch;
 pub(crate) mod engine;
 #[cfg(feature = "external")]
 pub mod external;
+pub mod growing;
 mod inner;
 mod isolation;
 #[cfg(feature = "cuda")]

@@ -22,6 +22,7 @@ mod files;
 mod flight;
 mod floors;
 mod front_door;
+mod growing;
 mod hooks;
 mod inside;
 mod layouts;

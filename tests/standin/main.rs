@@ -30,6 +30,7 @@ mod failures;
 mod faults;
 mod fft;
 mod gpus;
+mod growing;
 mod isolated;
 mod late;
 mod launch;

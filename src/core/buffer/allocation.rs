@@ -4,6 +4,7 @@ use super::capture::Captures;
 use super::home::Home;
 use super::host_memory::HostMemory;
 use super::ledger::Ledger;
+use super::reserve::Reserve;
 use crate::core::error::{Error, Result};
 use crate::core::harsh::Harsh;
 use crate::core::order::AccessHistory;
@@ -20,6 +21,8 @@ pub(crate) struct Meter {
     /// The size of the memory in bytes.
     total: u64,
     count: AtomicU64,
+    /// Addresses that are reserved for allocations that grow. They are no memory, and have no limit of ours.
+    addresses: AtomicU64,
     ledger: Ledger,
 }
 
@@ -33,6 +36,7 @@ impl Meter {
             limit: AtomicU64::new(limit),
             total,
             count: AtomicU64::new(0),
+            addresses: AtomicU64::new(0),
             ledger: Ledger::new(),
         }
     }
@@ -48,13 +52,19 @@ impl Meter {
 
     /// Charges `bytes` against the limit. The error tells how much is left.
     pub(crate) fn take(&self, bytes: u64) -> Result<()> {
+        self.take_more(bytes)?;
+        self.count.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The same for an allocation that is counted already.
+    fn take_more(&self, bytes: u64) -> Result<()> {
         let Some(before) = self.reserve(bytes) else { return Err(self.refusal(bytes)) };
         let now = (before + bytes).saturating_sub(self.held());
         // A load is cheaper than a locked instruction, and a peak is rare.
         if now > self.peak.load(Ordering::Relaxed) {
             self.peak.fetch_max(now, Ordering::Relaxed);
         }
-        self.count.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -133,6 +143,11 @@ impl Meter {
         self.limit.load(Ordering::Relaxed)
     }
 
+    /// Addresses that are reserved for allocations that grow.
+    pub(crate) fn addresses(&self) -> u64 {
+        self.addresses.load(Ordering::Relaxed)
+    }
+
     /// The number of live allocations.
     pub(crate) fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
@@ -144,12 +159,16 @@ impl Meter {
 pub(crate) struct Allocation {
     /// A host or a device address; for memory of a worker process, a number that identifies it.
     pub(crate) address: u64,
-    /// The length in bytes.
+    /// The length in bytes; of one that grows, that of its reserve of addresses.
     pub(crate) bytes: u64,
     /// How many bytes of the memory lie before the address: none, but in tests (`shift.rs`).
     pub(crate) lead: u32,
     pub(crate) home: Home,
     meter: Arc<Meter>,
+    /// What the meter was charged, which the drop returns: the length, or what addresses of a reserve have got memory.
+    charged: AtomicU64,
+    /// Only of one that grows.
+    reserve: Option<Box<Reserve>>,
     regions: AtomicUsize,
     /// It has had several regions at one time; most allocations never have.
     parted: AtomicBool,
@@ -173,7 +192,71 @@ impl Allocation {
     pub(crate) fn new(address: u64, bytes: u64, home: Home, meter: Arc<Meter>) -> Self {
         let (regions, parted, uses) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::default());
         let (captures, listed, managed) = (Captures::default(), AtomicU32::new(0), AtomicU8::new(0));
-        Allocation { address, bytes, lead: 0, home, meter, regions, parted, uses, captures, listed, managed }
+        let (lead, charged, reserve) = (0, AtomicU64::new(bytes), None);
+        Allocation {
+            address,
+            bytes,
+            lead,
+            home,
+            meter,
+            charged,
+            reserve,
+            regions,
+            parted,
+            uses,
+            captures,
+            listed,
+            managed,
+        }
+    }
+
+    /// A reserve of `bytes` addresses without memory. The meter must have counted an allocation of no bytes.
+    pub(crate) fn growing(
+        (address, bytes): (u64, u64),
+        home: Home,
+        meter: Arc<Meter>,
+        label: Option<&'static str>,
+    ) -> Self {
+        meter.addresses.fetch_add(bytes, Ordering::Relaxed);
+        let mut allocation = Self::new(address, bytes, home, meter);
+        (allocation.charged, allocation.reserve) = (AtomicU64::new(0), Some(Box::new(Reserve::new(label))));
+        allocation
+    }
+
+    /// What is known of its growth; `None` if it does not grow.
+    pub(crate) fn reserve(&self) -> Option<&Reserve> {
+        self.reserve.as_deref()
+    }
+
+    /// The bytes from its beginning that handles may have.
+    pub(crate) fn usable(&self) -> u64 {
+        self.reserve().map_or(self.bytes, |reserve| reserve.used() as u64)
+    }
+
+    /// What the meter was charged for it.
+    pub(crate) fn charged(&self) -> u64 {
+        self.charged.load(Ordering::Relaxed)
+    }
+
+    /// Charges what lies below `to` and was not charged yet. Only one thread grows or shrinks an allocation at a time.
+    pub(crate) fn charge_to(&self, to: u64) -> Result<()> {
+        match to.checked_sub(self.charged()) {
+            None | Some(0) => Ok(()),
+            Some(more) => self.meter.take_more(more).map(|()| self.recharged(to)),
+        }
+    }
+
+    /// Returns what was charged for what lies behind `to`.
+    pub(crate) fn uncharge_to(&self, to: u64) {
+        if let Some(less) = self.charged().checked_sub(to).filter(|less| *less > 0) {
+            self.meter.used.fetch_sub(less, Ordering::Relaxed);
+            self.recharged(to);
+        }
+    }
+
+    fn recharged(&self, now: u64) {
+        self.charged.store(now, Ordering::Relaxed);
+        self.name(self.reserve().and_then(Reserve::label));
     }
 
     /// The same, of memory that begins `lead` bytes before the address.
@@ -208,9 +291,9 @@ impl Allocation {
 
     /// Lists it in the meter's ledger, if it has a label or is large. Memory that is used again takes its new label, or none.
     pub(crate) fn name(&self, label: Option<&'static str>) {
-        // Only its maker calls this, before anybody else knows it.
+        // Only its maker calls this, before anybody else knows it, or who makes it grow.
         let before = self.listed.load(Ordering::Relaxed);
-        let now = self.meter.ledger.enter(before, self.bytes, label);
+        let now = self.meter.ledger.enter(before, self.charged(), label);
         if now != before {
             self.listed.store(now, Ordering::Relaxed);
         }
@@ -283,7 +366,7 @@ impl Allocation {
     /// all that is in flight on it. Host memory is freed with the last `Arc`; work in flight holds an `Arc` of its own.
     pub(super) fn end_region(self: &Arc<Self>, track: AccessHistory) {
         match &self.home {
-            Home::Empty | Home::Host(_) | Home::Harsh(_) => {}
+            Home::Empty | Home::Host(_) | Home::Harsh(_) | Home::Addresses(_) => {}
             #[cfg(feature = "external")]
             Home::Lent(_) => {}
             // Work in flight holds its own `Arc`, as on the host.
@@ -315,6 +398,9 @@ impl Drop for Allocation {
             owner.free(*lane, self.address);
         }
         self.meter.ledger.leave(*self.listed.get_mut());
-        self.meter.give(self.bytes);
+        self.meter.give(*self.charged.get_mut());
+        if self.reserve.is_some() {
+            self.meter.addresses.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
     }
 }

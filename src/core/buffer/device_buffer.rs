@@ -191,6 +191,11 @@ impl<T: Element> DeviceBuffer<T> {
             );
             return Err(Rejected::new(error, (self, right)));
         }
+        Ok(self.joined(&right))
+    }
+
+    /// The buffer of both, which are neighbours; both are about to be dropped.
+    pub(crate) fn joined(&self, right: &Self) -> Self {
         let mut track = self.region.legacy();
         track.absorb(right.region.legacy());
         let window = self.region.window.start..right.region.window.end;
@@ -198,11 +203,11 @@ impl<T: Element> DeviceBuffer<T> {
         let (offset, len) = (self.offset, right.offset + right.len - self.offset);
         let content = self.region.init.get().worse(right.region.init.get());
         let region = Region::new(self.region.allocation.clone(), self.region.epoch.clone(), content, track, window);
-        let failed = [&self, &right].map(|part| &part.region.init).into_iter().find(|w| w.get() == InitState::Failed);
+        let failed = [self, right].map(|part| &part.region.init).into_iter().find(|w| w.get() == InitState::Failed);
         region.init.fails_by(failed.and_then(InitCell::why));
         region.init.inherit(&self.region.init);
         region.init.inherit(&right.region.init);
-        Ok(Self::new(region, offset, len))
+        Self::new(region, offset, len)
     }
 
     /// A second owner of the same window, ordered with this one, for blocked algorithms that write disjoint parts that

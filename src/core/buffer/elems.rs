@@ -148,7 +148,7 @@ impl<'x> Receive<'_, 'x> {
             self.sizes.push(size);
         }
         let end = offset.checked_add(len)?.checked_mul(size)?;
-        (end as u64 <= region.allocation.bytes).then_some((region, offset, len))
+        (end as u64 <= region.allocation.usable()).then_some((region, offset, len))
     }
 
     fn span<T: Element>(&mut self) -> Option<Span<T>> {

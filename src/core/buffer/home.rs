@@ -20,6 +20,9 @@ pub(crate) enum Home {
     Host(#[expect(dead_code, reason = "owned")] HostMemory),
     /// Pages of its own, for tests.
     Harsh(#[expect(dead_code, reason = "owned")] crate::core::harsh::Harsh),
+    /// The system, with the addresses that never got memory. Host devices.
+    #[cfg_attr(not(feature = "host"), allow(dead_code, reason = "for the host engine"))]
+    Addresses(crate::system::memory::AddressSpace),
     /// Whoever owns it, when the last work that uses it is done. Host devices.
     #[cfg(feature = "external")]
     Lent(#[expect(dead_code, reason = "owned")] super::Owner),

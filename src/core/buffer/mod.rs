@@ -15,7 +15,7 @@
 //! - Dropping a buffer makes no driver call on the dropping thread: see `Region`'s `Drop`.
 //!
 //! The handles are in `device_buffer.rs`, `gpu_ref.rs` and `operand.rs`, and their count in `handles.rs`. Below them
-//! are `region.rs` and `allocation.rs`; `home.rs` says where memory goes back to, `lent.rs` has memory of others, `host_memory.rs` has the memory of the host engine; `ledger.rs` lists what a report names. `core/order/` has the
+//! are `region.rs` and `allocation.rs`; `home.rs` says where memory goes back to, `lent.rs` has memory of others, `reserve.rs` what grows, `host_memory.rs` has the memory of the host engine; `ledger.rs` lists what a report names. `core/order/` has the
 //! ordering state, `init_state.rs` whether the contents are valid. Operands: `elems.rs` as tuples, `dynamic.rs` without
 //! their types, `any.rs` as an engine sees them, `readable.rs` as calls take them, `typed_output.rs` converted to typed
 //! outputs. `capture.rs`: memory that recorded programs read while its owner may write it.
@@ -37,6 +37,7 @@ mod lent;
 mod operand;
 pub(crate) mod readable;
 mod region;
+mod reserve;
 pub(crate) mod shift;
 mod typed_output;
 

@@ -242,7 +242,7 @@ impl Epoch {
     pub(crate) fn allocated(&self, allocation: &Allocation, label: Option<&'static str>) {
         allocation.name(label);
         if let Some(trace) = self.counters.trace() {
-            trace.allocated(&AllocationInfo { bytes: allocation.bytes, label });
+            trace.allocated(&AllocationInfo { bytes: allocation.charged(), label });
         }
     }
 

@@ -110,6 +110,11 @@ impl<T: Element> Tensor<T> {
         &mut self.buffer
     }
 
+    /// The buffer has grown, or shrunk, to the elements of this layout.
+    pub(crate) fn set_layout(&mut self, layout: Layout) {
+        self.layout = layout;
+    }
+
     /// The buffer alone, with its elements where they lie.
     pub fn into_buffer(self) -> DeviceBuffer<T> {
         self.buffer

@@ -36,6 +36,12 @@ pub(crate) fn answer(server: &Server, memory: &Memory, body: &[u8]) -> Result<Ve
         server.modules.programs.lock().extend(arrived.map(|arrived| (id, Arc::new(arrived))));
         return encoded(&());
     }
+    if let Question::Grow { id, to } = what {
+        return encoded(&memory.grow(id, to)?);
+    }
+    if let Question::Shrink { id, to } = what {
+        return encoded(&memory.shrink(id, to)?);
+    }
     #[cfg(feature = "host")]
     if let (Question::Load { id, is_text: true }, false) = (&what, server.is_gpu()) {
         let lent = lent.take().ok_or_else(|| Error::library("the text did not arrive"))?;

@@ -141,16 +141,21 @@ impl Server {
         let (place, body, memory) = (order.place, order.body, &self.memory);
         match order.kind {
             order::ALLOC => {
-                let Alloc { id, len, size, lead, label, freeing } =
+                let Alloc { id, len, size, lead, reserve, label, freeing } =
                     postcard::from_bytes(body).map_err(wire::garbled)?;
                 let len = usize::try_from(len).unwrap_or(usize::MAX);
-                let bytes = len.checked_mul(size as usize);
+                let bytes = match reserve {
+                    Some(bytes) => usize::try_from(bytes).ok(),
+                    None => len.checked_mul(size as usize),
+                };
                 let label = label.map(|label| *intern::name(&label));
                 let region = bytes.ok_or_else(|| Error::invalid("len", "the size in bytes overflows"));
                 memory.add(
                     id,
                     bytes.unwrap_or_default(),
-                    region.and_then(|bytes| self.allocate((bytes, len, lead as usize), label, &freeing)),
+                    region.and_then(|bytes| {
+                        self.allocate((bytes, len, lead as usize), reserve.is_some(), label, &freeing)
+                    }),
                 );
             }
             order::FREE => {
@@ -211,6 +216,7 @@ impl Server {
     fn allocate(
         &self,
         wanted: (usize, usize, usize),
+        growing: bool,
         label: Option<&'static str>,
         freeing: &[u64],
     ) -> Result<Arc<crate::core::buffer::Region>> {
@@ -218,7 +224,11 @@ impl Server {
         let serving = &Timing::standard().serving;
         let mut freeing = freeing.iter().map(|word| follows::unpack(*word));
         loop {
-            match self.device.region(wanted, label) {
+            let made = match growing {
+                true => self.device.growing_region(wanted.0, label),
+                false => self.device.region(wanted, label),
+            };
+            match made {
                 Err(Error::OutOfMemory { .. }) if freeing.len() > 0 => {
                     freeing.by_ref().take(1).for_each(|(lane, number)| self.follow(lane, number));
                 }

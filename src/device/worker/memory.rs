@@ -9,6 +9,7 @@ use crate::core::buffer::{InitState, Region, View};
 use crate::core::error::{Error, Result};
 use crate::core::order::AccessHistory;
 use crate::core::sync::{Arc, Mutex};
+use crate::device::growing;
 use crate::engines::worker::shared::Place;
 use parking_lot::MutexGuard;
 use std::collections::HashMap;
@@ -79,12 +80,58 @@ impl Memory {
         operands.map(|operand| operand.region.history.lock().clone()).collect()
     }
 
+    /// Gives a reserve of addresses memory up to there.
+    pub(crate) fn grow(&self, id: u64, to: u64) -> Result<()> {
+        let last = self.last_region(id)?;
+        let (used, to) = (last.allocation.usable() as usize, usize::try_from(to).map_err(|_| garbled())?);
+        // Grown already, for a buffer that was not made after all.
+        if to <= used {
+            return Ok(());
+        }
+        let part = growing::grow(&last, (used, to))?;
+        growing::has_grown(&part);
+        if let Some(Allocated::Regions(_, regions)) = self.shard(id)?.get_mut(&id) {
+            regions.push(part);
+        }
+        Ok(())
+    }
+
+    /// Takes the memory from there on away.
+    pub(crate) fn shrink(&self, id: u64, to: u64) -> Result<()> {
+        let to = usize::try_from(to).map_err(|_| garbled())?;
+        let tail = {
+            let mut shard = self.shard(id)?;
+            let Some(Allocated::Regions(_, regions)) = shard.get_mut(&id) else { return Err(garbled()) };
+            let used = regions.first().map_or(0, |region| region.allocation.usable() as usize);
+            if to >= used {
+                return Ok(());
+            }
+            let tail = cut(regions, to..used).ok_or_else(garbled)?;
+            // Others keep the allocation: there is at least the one that it was made with.
+            regions.retain(|region| !Arc::ptr_eq(region, &tail));
+            tail
+        };
+        growing::shrink(&tail)
+    }
+
+    /// A region of the allocation.
+    fn last_region(&self, id: u64) -> Result<Arc<Region>> {
+        match self.shard(id)?.get(&id) {
+            Some(Allocated::Regions(_, regions)) => regions.last().cloned().ok_or_else(garbled),
+            Some(Allocated::Failed(error)) => Err(error.clone()),
+            None => Err(garbled()),
+        }
+    }
+
     /// The operand that an order names.
     pub(crate) fn operand(&self, place: &Place) -> Result<Operand> {
-        let garbled = || Error::library("an order names memory that the worker does not have");
         let mut shard = self.shard(place.id)?;
         let (bytes, regions) = match shard.get_mut(&place.id) {
-            Some(Allocated::Regions(bytes, regions)) => (*bytes, regions),
+            Some(Allocated::Regions(bytes, regions)) => {
+                // Of one that grows, what has memory.
+                let usable = regions.first().map_or(0, |region| region.allocation.usable() as usize);
+                ((*bytes).min(usable), regions)
+            }
             Some(Allocated::Failed(error)) => return Err(error.clone()),
             None => return Err(garbled()),
         };
@@ -104,6 +151,10 @@ impl Memory {
         };
         Ok(Operand { region, offset, len })
     }
+}
+
+fn garbled() -> Error {
+    Error::library("an order names memory that the worker does not have")
 }
 
 /// Makes `window` a region of its own, cut out of those that it overlaps.

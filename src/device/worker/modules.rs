@@ -131,7 +131,9 @@ impl Modules {
                 encoded(&crate::engines::library::answer_here(core, epoch, &name, &question)?)
             }
             Question::Warm { library } => crate::device::library::warm(device, &library).and_then(|()| encoded(&())),
-            Question::Program { .. } => Err(Error::library("internal error: a recorded program was sent as a module")),
+            Question::Program { .. } | Question::Grow { .. } | Question::Shrink { .. } => {
+                Err(Error::library("internal error: a question about something else was sent to the modules"))
+            }
         }
     }
 

@@ -117,7 +117,10 @@ impl Nudge {
             if self.closing.load(Ordering::Acquire) {
                 continue;
             }
-            if process::unless_exiting(|| core.sweep()).unwrap_or(false) {
+            let some_are_left = process::unless_exiting(|| core.sweep()).unwrap_or(false);
+            // Also beside work in flight, which is not held up.
+            process::unless_exiting(|| core.free_dropped_growth());
+            if some_are_left {
                 pause = (pause * 2).min(sweeps.longest);
                 continue;
             }
@@ -147,7 +150,8 @@ impl Core {
     fn has_queued(&self) -> bool {
         let busy = |s: &super::streams::Slot| !s.shared.frees.is_surely_empty() || s.stream.sequence.in_flight() > 0;
         let leaving = self.code.has_leaving() && !self.streams.have_ended();
-        self.memory.parked() > 0 || leaving || self.memory.managed().has_dropped() || self.streams.all().any(busy)
+        let dropped = self.memory.managed().has_dropped() || self.memory.growth().has_work();
+        self.memory.parked() > 0 || leaving || dropped || self.streams.all().any(busy)
     }
 
     /// Destroys the epoch's native objects. Waits for what is in flight. Objects that cannot be proven idle are counted
@@ -303,6 +307,8 @@ impl Core {
                     // SAFETY: pool memory that was not freed yet; all work that used it ended with the context.
                     gone(unsafe { new.api.mem_free(address) });
                 }
+                // SAFETY: as above; it belongs to no context.
+                unsafe { self.memory.growth().destroy(new.api, &mut { gone }) };
                 // SAFETY: the pool is empty now; no epoch uses it.
                 gone(unsafe { self.memory.destroy_pool(new.api) });
             }
@@ -375,6 +381,8 @@ impl Core {
         self.code.plans().clear();
         // SAFETY: everything is idle; the epoch ended after the last slice; the context is current.
         unsafe { self.memory.managed().destroy(api, &mut gone) };
+        // SAFETY: everything is idle, and nothing of the epoch is used any more.
+        unsafe { self.memory.growth().destroy(api, &mut gone) };
         // SAFETY: every allocation of the pool was freed above.
         gone(unsafe { self.memory.destroy_pool(api) });
     }

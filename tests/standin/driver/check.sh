@@ -9,7 +9,7 @@ flags="-std=gnu11 -O1 -g -fPIC -fvisibility=hidden -pthread -Wall -Wextra -Wno-m
 if [ "$sanitize" != none ]; then flags="$flags -fsanitize=$sanitize"; fi
 driver="state chance scheduler execute memory races $(cd "$here" && echo kernels*.c | sed 's/\.c//g') machine
         calls script control
-        shared cuda_device cuda_errors cuda_stream cuda_memory cuda_managed cuda_copy cuda_module cuda_graph"
+        shared cuda_device cuda_errors cuda_stream cuda_memory cuda_managed cuda_growth cuda_copy cuda_module cuda_graph"
 blas="cublas cublas_shared cublas_numbers cublas_gemm cublas_lu cublas_vector cublas_typed"
 solver="cusolver cusolver_dense cusolver_indefinite cusolver_qr cusolver_svd cusolver_refine cusolver_spectra cublas_numbers cublas_shared"
 lt="cublaslt cublas_shared cublas_numbers"

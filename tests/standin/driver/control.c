@@ -84,7 +84,7 @@ static int64_t live_memory(bool pinned, bool pooled, bool in_bytes) {
         if ((i < 0) != pinned) continue;
         const struct allocation *each = i < 0 ? state.pinned : state.devices[i].allocations;
         for (; each != NULL; each = each->next)
-            if (!each->free_called && !each->managed && (!pooled || each->pool != NULL)) live += in_bytes ? (int64_t)each->bytes : 1;
+            if (!each->free_called && !each->managed && !each->growing && (!pooled || each->pool != NULL)) live += in_bytes ? (int64_t)each->bytes : 1;
     }
     return live;
 }
@@ -117,6 +117,8 @@ static int64_t live(const char *what) {
     if (strcmp(what, "pinned") == 0) return live_memory(true, false, false);
     if (strcmp(what, "pinned_bytes") == 0) return live_memory(true, false, true);
     if (strcmp(what, "managed") == 0) return live_managed();
+    if (strcmp(what, "reserves") == 0) return live_growth(true);
+    if (strcmp(what, "physical") == 0) return live_growth(false);
     if (strcmp(what, "blas") == 0) return state.blas_live;
     if (strcmp(what, "contexts") != 0) return -1;
     int64_t retains = 0;

@@ -13,6 +13,7 @@ struct attribute {
 
 /* Those of a Hopper part, by CUdevice_attribute; what is not here answers 0. */
 static const struct attribute attributes[] = {
+    {102, 1}, /* VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED */
     {1, 1024},      /* MAX_THREADS_PER_BLOCK */
     {2, 1024},      /* MAX_BLOCK_DIM_X */
     {3, 1024},      /* MAX_BLOCK_DIM_Y */

@@ -35,7 +35,7 @@ static struct arena *arena_at(uint64_t address) {
         struct arena *arena = &state.devices[i].arena;
         if (arena->base != 0 && address >= arena->base && address - arena->base < arena->span) return arena;
     }
-    return NULL;
+    return reserve_at(address);
 }
 
 bool is_device_address(uint64_t address) { return arena_at(address) != NULL; }
@@ -105,7 +105,7 @@ static size_t held(int device, const struct pool *pool) {
     size_t bytes = 0;
     uint64_t cursor = 0;
     for (struct allocation *each = state.devices[device].allocations; each != NULL; each = each->next) {
-        if (each->pool != pool) continue;
+        if (each->pool != pool || each->growing) continue;
         uint64_t start = each->start > cursor ? each->start : cursor, end = each->start + each->capacity;
         if (end > start) bytes += end - start;
         if (end > cursor) cursor = end;
@@ -117,7 +117,7 @@ size_t held_by_pool(const struct pool *pool) { return held(pool->object.device, 
 
 /* A pool hoards what it once reserved: neither another pool nor cuMemAlloc gets that before it is trimmed. */
 static size_t committed(int device) {
-    size_t bytes = held(device, NULL);
+    size_t bytes = held(device, NULL) + physical_bytes(device);
     for (int i = 0; i < state.tables[POOL].count; i++) {
         const struct pool *pool = (const struct pool *)state.tables[POOL].items[i];
         if (pool->object.device != device) continue;
@@ -196,6 +196,22 @@ struct allocation *record_pinned(void *start, size_t bytes, bool registered) {
     return allocation;
 }
 
+struct allocation *record_growing(int device, uint64_t start) {
+    struct allocation *allocation = calloc(1, sizeof *allocation);
+    allocation->start = start;
+    allocation->device = device;
+    allocation->growing = allocation->visible = true;
+    allocation->number = ++state.allocations_made;
+    insert(allocation);
+    return allocation;
+}
+
+void forget_growing(struct allocation *allocation) {
+    allocation->free_called = allocation->free_executed = true;
+    unlink_allocation(allocation);
+    forget_if_unused(allocation);
+}
+
 void free_pinned_record(struct allocation *allocation) {
     allocation->free_called = allocation->free_executed = true;
     unlink_allocation(allocation);
@@ -212,6 +228,7 @@ static void forget_list(struct allocation **list) {
 
 /* Pinned memory that is still allocated stays mapped: somebody's thread may hold it. */
 void forget_memory(void) {
+    forget_growth();
     forget_list(&state.pinned);
     for (int i = 0; i < MAXIMUM_DEVICES; i++) {
         struct device *device = &state.devices[i];

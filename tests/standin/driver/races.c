@@ -124,6 +124,15 @@ void check_order(struct stream *stream, const struct command *command, const str
     remember(allocation, mine);
 }
 
+bool is_in_use(const struct allocation *allocation, uint64_t address, size_t bytes) {
+    struct range range = {address, bytes, 0, 1};
+    for (int i = 0; state.races && i < allocation->access_count; i++) {
+        const struct access *each = &allocation->accesses[i];
+        if (!knows(&state.host, each->stream, each->sequence) && overlaps(&each->range, &range)) return true;
+    }
+    return false;
+}
+
 bool host_knows_unused(const struct allocation *allocation) {
     for (int i = 0; i < allocation->access_count; i++)
         if (!knows(&state.host, allocation->accesses[i].stream, allocation->accesses[i].sequence)) return false;

@@ -107,6 +107,7 @@ void add_operand(struct command *command, enum access_kind kind, struct range ra
 
 static bool reachable(const struct stream *stream, const struct allocation *allocation) {
     if (allocation->device < 0 || allocation->device == stream->object.device) return true;
+    if (allocation->growing) return allocation->open_to[stream->object.device];
     return allocation->pool != NULL && allocation->pool->access[stream->object.device];
 }
 

@@ -52,6 +52,14 @@ struct place {
 int cuMemAllocManaged(address *, size_t, unsigned);
 int cuMemPrefetchAsync_v2(address, size_t, struct place, unsigned, handle);
 int cuMemAdvise_v2(address, size_t, unsigned, struct place);
+int cuMemGetAllocationGranularity(size_t *, const void *, int);
+int cuMemAddressReserve(address *, size_t, size_t, address, uint64_t);
+int cuMemAddressFree(address, size_t);
+int cuMemCreate(address *, size_t, const void *, uint64_t);
+int cuMemRelease(address);
+int cuMemMap(address, size_t, size_t, address, uint64_t);
+int cuMemUnmap(address, size_t);
+int cuMemSetAccess(address, size_t, const void *, size_t);
 int cuMemFreeHost(void *);
 int cuMemcpyHtoDAsync_v2(address, const void *, size_t, handle);
 int cuMemcpyDtoHAsync_v2(void *, address, size_t, handle);
@@ -551,6 +559,47 @@ static void managed_memory_is_the_hosts_and_the_devices(void) {
     expect_clean("managed memory");
 }
 
+/* Growth is seen, and what is used, or does not exist, is not unmapped. */
+static void growth_is_seen_and_what_is_used_is_not_unmapped(void) {
+    start();
+    enum { GRANULE = 64 << 10 };
+    struct { int type, handle_types; struct place location; void *security; unsigned char flags[8]; } asked = {1, 0, {1, 0}, NULL, {0}};
+    struct { struct place location; int flags; } access = {{1, 0}, 3};
+    size_t granule;
+    OK(cuMemGetAllocationGranularity(&granule, &asked, 0));
+    EXPECT(granule == GRANULE);
+    address reserve, handle[2];
+    EXPECT(cuMemAddressReserve(&reserve, 1, 0, 0, 0) == 1);
+    OK(cuMemAddressReserve(&reserve, 4 * GRANULE, 0, 0, 0));
+    for (int i = 0; i < 2; i++) {
+        OK(cuMemCreate(&handle[i], GRANULE, &asked, 0));
+        OK(cuMemMap(reserve + (address)i * GRANULE, GRANULE, 0, handle[i], 0));
+        EXPECT(cuMemMap(reserve + (address)i * GRANULE, GRANULE, 0, handle[i], 0) == 1);
+        OK(cuMemRelease(handle[i]));
+    }
+    EXPECT(cuMemSetAccess(reserve, 3 * GRANULE, &access, 1) == 1);
+    OK(cuMemSetAccess(reserve, GRANULE, &access, 1));
+    expect_clean("growth");
+    OK(cuMemsetD8Async(reserve, 1, 2 * GRANULE, first));
+    EXPECT(complains_of("out of bounds"));
+    OK(cuStreamSynchronize(first));
+    OK(cuMemSetAccess(reserve + GRANULE, GRANULE, &access, 1));
+    OK(cuMemsetD8Async(reserve, 1, 2 * GRANULE, first));
+    OK(cuStreamSynchronize(first));
+    expect_clean("growth");
+    OK(cuMemsetD8Async(reserve, 1, GRANULE, first));
+    OK(cuMemUnmap(reserve + GRANULE, GRANULE));
+    expect_clean("what nothing uses");
+    OK(cuMemUnmap(reserve, GRANULE));
+    EXPECT(complains_of("work in flight"));
+    EXPECT(cuMemUnmap(reserve, GRANULE) == 1);
+    EXPECT(complains_of("no mapping"));
+    OK(cuStreamSynchronize(first));
+    EXPECT(standin_live("physical") == 0 && standin_live("reserves") == 1);
+    OK(cuMemAddressFree(reserve, 4 * GRANULE));
+    EXPECT(standin_live("reserves") == 0);
+}
+
 static void *synchronize_first(void *unused) {
     OK(cuCtxSetCurrent(context));
     cuStreamSynchronize(first);
@@ -1005,6 +1054,7 @@ int main(void) {
     out_of_bounds_is_reported();
     memory_runs_out_and_comes_back();
     managed_memory_is_the_hosts_and_the_devices();
+    growth_is_seen_and_what_is_used_is_not_unmapped();
     a_device_address_cannot_be_followed_by_the_host();
     pageable_and_freed_host_memory_are_reported();
     a_copy_reads_its_source_when_it_runs();

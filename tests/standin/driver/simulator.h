@@ -179,6 +179,8 @@ struct allocation {
     struct pool *pool;  /* NULL: cuMemAlloc, or pinned */
     bool registered;    /* pinned memory that belongs to the caller */
     bool managed;       /* cuda_managed.c; listed with pinned memory */
+    bool growing;       /* cuda_growth.c; `bytes` is what is accessible */
+    bool open_to[MAXIMUM_DEVICES]; /* of one that grows */
     bool read_mostly;
     int place; /* of managed memory: a device, or -1 for the host */
     bool visible;       /* its allocating command has executed */
@@ -344,6 +346,8 @@ struct allocation *allocation_at(uint64_t address);
 struct allocation *pinned_at(uint64_t address);
 /* NULL: out of memory. `stream` NULL: usable at once. */
 struct allocation *allocate_device(int device, struct pool *pool, size_t bytes, const struct stream *stream);
+struct allocation *record_growing(int device, uint64_t start);
+void forget_growing(struct allocation *allocation);
 struct allocation *record_pinned(void *start, size_t bytes, bool registered);
 void free_device_bytes(struct allocation *allocation);
 void forget_if_unused(struct allocation *allocation);
@@ -363,6 +367,14 @@ void free_managed(struct allocation *allocation);
 void move_managed(const struct stream *stream, const struct command *command);
 /* After a fault: the host can no longer touch what a device has. */
 void lose_managed(void);
+
+/* cuda_growth.c */
+/* The reserve that an address lies in, or NULL. */
+struct arena *reserve_at(uint64_t address);
+/* Bytes of memory that has handles or mappings. */
+size_t physical_bytes(int device);
+int64_t live_growth(bool addresses);
+void forget_growth(void);
 
 /* scheduler.c */
 /* Appends to the stream; the operands are looked up and checked here. */
@@ -408,6 +420,8 @@ void check_order(struct stream *stream, const struct command *command, const str
 void host_saw(const struct clock *clock, int stream, uint64_t sequence);
 /* Whether the host knows that everything that uses the allocation is over. */
 bool host_knows_unused(const struct allocation *allocation);
+/* Whether something may use these bytes of it, for all that the host knows. */
+bool is_in_use(const struct allocation *allocation, uint64_t address, size_t bytes);
 
 /* kernels.c */
 

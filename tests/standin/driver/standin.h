@@ -145,7 +145,8 @@ STANDIN_EXPORT void standin_strict(int on);
 STANDIN_EXPORT void standin_races(int on);
 
 /* What is live now: "streams", "events", "allocations" (not yet freed by a call), "bytes" (theirs), "pools",
- * "graphs" (and their instances), "pool_bytes" (allocated from pools), "pool_reserved" (kept by pools), "pinned", "pinned_bytes", "managed", "modules",
+ * "graphs" (and their instances), "pool_bytes" (allocated from pools), "pool_reserved" (kept by pools), "pinned", "pinned_bytes", "managed", "reserves" (of
+ * addresses), "physical" (memory that is mapped to them, or was made for that), "modules",
  * "contexts" (retains of primary contexts), "blas" (handles). -1 for another word. */
 STANDIN_EXPORT int64_t standin_live(const char *what);
 

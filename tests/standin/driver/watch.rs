@@ -59,8 +59,20 @@ impl Driver {
 
     /// What is live, by the words of `standin.h`.
     pub(crate) fn left(&self) -> Vec<(&'static str, i64)> {
-        const KINDS: [&str; 10] =
-            ["streams", "events", "allocations", "pools", "pinned", "managed", "modules", "contexts", "blas", "graphs"];
+        const KINDS: [&str; 12] = [
+            "streams",
+            "events",
+            "allocations",
+            "pools",
+            "pinned",
+            "managed",
+            "reserves",
+            "physical",
+            "modules",
+            "contexts",
+            "blas",
+            "graphs",
+        ];
         KINDS.into_iter().map(|what| (what, self.live(what))).filter(|(_, count)| *count > 0).collect()
     }
 }

@@ -84,7 +84,17 @@ fn program(device: &Device) -> Vec<Result<()>> {
         assert_eq!(*x.host()?, [2.0, 4.0, 6.0, 8.0]);
         Ok(())
     };
-    vec![vectors(), matrices(), parts(), managed(), rest()]
+    let growing = || -> Result<()> {
+        let mut x = device.growing::<u8>([3], 1 << 20)?;
+        x.grow(200_000)?;
+        let x = wait(device.fill(x.into_buffer().narrow(3..5)?, 7).map_err(keep)?)?.into_buffer();
+        let mut x = x.widen();
+        x.shrink(199_998)?;
+        x.grow(1)?;
+        assert_eq!(wait(device.download(&x)?)?, [0, 0, 0, 7, 7, 0]);
+        Ok(())
+    };
+    vec![vectors(), matrices(), parts(), managed(), growing(), rest()]
 }
 
 /// Everything answers again, rightly.

@@ -74,6 +74,37 @@ fn a_gpu_in_a_worker_gives_the_same_answers() {
     });
 }
 
+/// The worker maps, and answers; what is refused there leaves the buffer as it was.
+#[test]
+fn a_buffer_of_a_worker_grows_and_shrinks_there() {
+    inside(&this_test!(), &[], || {
+        let device = isolated().open().unwrap();
+        let mut x = device.growing::<f32>([0, 4], 1 << 20).unwrap();
+        for rows in [1, 50_000, 3] {
+            x.grow(rows).unwrap();
+            x = device.fill(x, 2.0).unwrap().into_output();
+        }
+        assert_eq!(down(&device, &x), vec![2.0; 4 * 50_004]);
+        assert!(calls(&device, "cuMemCreate") > 0);
+        x.shrink(50_000).unwrap();
+        x.grow(1).unwrap();
+        assert_eq!(down(&device, &x), [vec![2.0; 16], vec![0.0; 4]].concat());
+        assert_eq!(device.stats().bytes_used, 80);
+        assert!(eventually(60, || calls(&device, "cuMemUnmap") > 0));
+        let error = x.grow(1 << 21).unwrap_err();
+        assert!(matches!(error, Error::InvalidArgument { .. }), "{error}");
+        drop(x);
+        assert_back_at(&device, (0, 0, 0));
+        let mut large = device.growing::<u8>([1], 1 << 40).unwrap();
+        let error = large.grow(1 << 31).unwrap_err(); // the GPU has 1 GiB
+        assert!(matches!(error, Error::OutOfMemory { .. }), "{error}");
+        large.grow(1 << 20).unwrap();
+        assert_eq!(device.blas().asum(&up(&device, [1.0f32])).unwrap().await_result().unwrap(), 1.0);
+        device.rebuild(LONG).unwrap();
+        assert!(matches!(large.grow(1), Err(Error::GpuRefStale { .. })));
+    });
+}
+
 /// The front asks what there is before it sends anything: later the stream would have moved on.
 #[test]
 fn a_stream_that_no_kernel_makes_is_the_cpus_and_one_that_nobody_has_stays_where_it_was() {

@@ -22,6 +22,34 @@ pub(crate) struct Location {
     pub(crate) id: c_int,
 }
 
+/// `CUmemAccessDesc`: who may do what.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    pub(crate) location: Location,
+    /// 1: read; 3: read and write.
+    pub(crate) flags: c_int,
+}
+
+/// `CUmemAllocationProp`: what memory is asked for. Everything else of it is zero.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MemoryProperties {
+    /// 1: pinned, as all memory of a device.
+    pub(crate) kind: c_int,
+    pub(crate) handle_types: c_int,
+    pub(crate) location: Location,
+    pub(crate) security: *const c_void,
+    pub(crate) flags: [u8; 8],
+}
+
+impl Default for MemoryProperties {
+    fn default() -> Self {
+        let location = Location { kind: 0, id: 0 };
+        MemoryProperties { kind: 0, handle_types: 0, location, security: std::ptr::null(), flags: [0; 8] }
+    }
+}
+
 function_table! {
     /// The functions of `libcuda`. All may be called from any thread. They work on the calling thread's current
     /// context.
@@ -189,6 +217,26 @@ function_table! {
         /// Advice about pages of managed memory, by its number in `CUmem_advise`. Since CUDA 12.2; the older name takes other
         /// arguments.
         fn mem_advise(pointer: CUdeviceptr, bytes: usize, advice: c_uint, location: Location) = c"cuMemAdvise_v2";
+        /// The granularity of mappings: 0 the least, 1 the recommended.
+        fn mem_granularity(bytes: *mut usize, properties: *const MemoryProperties, which: c_uint)
+            = c"cuMemGetAllocationGranularity";
+        /// Reserves addresses.
+        fn mem_address_reserve(
+            pointer: *mut CUdeviceptr, bytes: usize, alignment: usize, wanted: CUdeviceptr, flags: u64,
+        ) = c"cuMemAddressReserve";
+        /// Frees reserved addresses, to which nothing is mapped.
+        fn mem_address_free(pointer: CUdeviceptr, bytes: usize) = c"cuMemAddressFree";
+        /// Makes memory without an address.
+        fn mem_create(handle: *mut u64, bytes: usize, properties: *const MemoryProperties, flags: u64)
+            = c"cuMemCreate";
+        /// Releases the handle. The memory lives until it is unmapped.
+        fn mem_release(handle: u64) = c"cuMemRelease";
+        /// Gives reserved addresses memory, which nobody may access yet.
+        fn mem_map(pointer: CUdeviceptr, bytes: usize, offset: usize, handle: u64, flags: u64) = c"cuMemMap";
+        /// Takes it away again: whole mappings. Waits for no kernel.
+        fn mem_unmap(pointer: CUdeviceptr, bytes: usize) = c"cuMemUnmap";
+        /// Sets which devices may access what is mapped there.
+        fn mem_set_access(pointer: CUdeviceptr, bytes: usize, access: *const Access, count: usize) = c"cuMemSetAccess";
         /// Begins a capture of what is enqueued on the stream. Modes: 0 global, 1 thread-local, 2 relaxed.
         fn stream_begin_capture(stream: CUstream, mode: u32) = c"cuStreamBeginCapture_v2";
         /// Ends the capture and returns its graph.

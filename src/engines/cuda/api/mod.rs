@@ -19,4 +19,4 @@ pub(crate) mod nvml;
 pub(crate) mod nvtx;
 
 pub(crate) use crate::engines::ffi::{Code, LoadError};
-pub(crate) use driver::{Driver, Location};
+pub(crate) use driver::{Access, Driver, Location, MemoryProperties};

@@ -1,4 +1,4 @@
-//! Memory that is not the pool's: that of others, and managed memory.
+//! Memory that is not the pool's: that of others, managed memory, and what grows.
 //!
 //! Its owner is dropped when all work that uses it is complete, by the housekeeping thread, if some was in flight when its last
 //! buffer was dropped. After a fault nothing proves that, so the owner leaks, and is counted.
@@ -36,6 +36,13 @@ impl Pool for Lent {
             return self.slot.reclaim.forget(self.slot.life.stand());
         }
         self.slot.reclaim.nudge.nudge();
+    }
+}
+
+/// Drops it behind `uses`.
+pub(super) fn release(allocation: Arc<Allocation>, uses: AccessHistory) {
+    if let Home::Pool { pool, .. } = &allocation.home {
+        pool.release(&allocation, uses);
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! pool.rs              the stream-ordered pool; live.rs: which addresses are allocated; peer.rs: access of other GPUs
+//! growth.rs            memory that grows inside a reserve of addresses
 //! managed.rs           managed memory, whose pages move between the GPU and the host
 //! reclaim.rs           device memory on its way back to the pool; frees.rs: the part of it that waits on a slot;
 //!                      lent.rs: memory of others
@@ -16,6 +17,7 @@
 //! flight need not hold the memory.
 
 mod frees;
+mod growth;
 pub(crate) mod handed_on;
 mod in_use;
 mod lent;
@@ -32,6 +34,7 @@ pub(crate) mod table_staging;
 mod tables;
 
 pub(crate) use frees::Frees;
+use growth::Growth;
 pub(crate) use live::Live;
 use managed::Managed;
 pub(crate) use managed::SliceHold;
@@ -61,6 +64,7 @@ pub(crate) struct Memory {
     reclaim: Arc<Reclaim>,
     pinned: Arc<PinnedPool>,
     managed: Arc<Managed>,
+    growth: Arc<Growth>,
     /// In a worker: which parts of the parent's memory are registered with the driver.
     #[cfg(target_os = "linux")]
     registered: Registered,
@@ -83,6 +87,7 @@ impl Memory {
             reclaim,
             pinned: Arc::new(pinned),
             managed: Arc::default(),
+            growth: Arc::default(),
             #[cfg(target_os = "linux")]
             registered: Registered::default(),
             peers: Mutex::default(),
@@ -97,6 +102,10 @@ impl Memory {
 
     pub(crate) fn managed(&self) -> &Managed {
         &self.managed
+    }
+
+    pub(crate) fn growth(&self) -> &Growth {
+        &self.growth
     }
 
     /// The number of allocations whose uses are not all known to be complete.
@@ -116,7 +125,7 @@ impl Memory {
 
     /// How many objects of the driver it holds; the pool is one of them.
     pub(crate) fn natives(&self) -> usize {
-        1 + self.pinned.held() + self.managed.count()
+        1 + self.pinned.held() + self.managed.count() + self.growth.count()
     }
 
     /// Destroys the pool.

@@ -62,7 +62,8 @@ impl CudaEngine {
                 epoch.label
             )));
         }
-        set_access(core, epoch, other)
+        set_access(core, epoch, other)?;
+        self.share_reserves(epoch, other)
     }
 }
 

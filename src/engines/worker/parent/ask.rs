@@ -12,7 +12,7 @@ use super::engine::{WorkerEngine, home_of, next_address};
 use super::flights::Flight;
 use super::link::Link;
 use crate::core::arena::Block;
-use crate::core::buffer::Allocation;
+use crate::core::buffer::{Allocation, Region, View};
 use crate::core::clock::Clock;
 use crate::core::dispatch::Backoff;
 use crate::core::epoch::Epoch;
@@ -47,6 +47,10 @@ pub(crate) enum Question {
     Version(crate::engines::loader::Library),
     /// A question that only the named library understands. Answer: bytes in its own format.
     Library { name: String, question: Vec<u8> },
+    /// Gives the reserve of addresses memory up to there. Answer: `()`.
+    Grow { id: u64, to: u64 },
+    /// Takes the memory from there on away, behind what is in flight on it. Answer: `()`.
+    Shrink { id: u64, to: u64 },
     /// Creates what a library needs for each stream slot. Answer: `()`.
     Warm { library: String },
 }
@@ -117,7 +121,15 @@ impl Flight for Asked {
 impl WorkerEngine {
     /// Asks a question and waits for the answer.
     pub(crate) fn ask<A: DeserializeOwned>(&self, epoch: &Arc<Epoch>, what: Question) -> Result<A> {
-        self.ask_with(epoch, what, None)?.1
+        self.ask_with(epoch, what, None, &Follows::default())?.1
+    }
+
+    /// Makes a reserve of addresses in the worker grow, or shrink, to `to` bytes: behind the orders that the region follows.
+    pub(crate) fn resize(&self, epoch: &Arc<Epoch>, region: &Arc<Region>, to: u64, grows: bool) -> Result<()> {
+        let id = region.allocation.address;
+        let what = if grows { Question::Grow { id, to } } else { Question::Shrink { id, to } };
+        let view = View::new(region, (region.window.start, region.window.len()), true);
+        self.ask_with(epoch, what, None, &Follows::gather(&[view], 0))?.1
     }
 
     /// Loads an image in the worker. The module stays loaded as long as the allocation lives.
@@ -133,19 +145,20 @@ impl WorkerEngine {
     fn load(&self, epoch: &Arc<Epoch>, data: &[u8], what: impl FnOnce(u64) -> Question) -> Result<Arc<Allocation>> {
         let block = self.stage(epoch, data)?;
         let id = next_address(0);
-        let (sent, answer) = self.ask_with::<()>(epoch, what(id), Some(block))?;
+        let (sent, answer) = self.ask_with::<()>(epoch, what(id), Some(block), &Follows::default())?;
         // Made before the answer is checked: dropping it unloads what was loaded.
         let module = Arc::new(Allocation::uncounted(id, home_of(&self.link, &sent)));
         answer.map(|()| module)
     }
 
-    /// Asks, and returns the order of the question and the answer. It follows no other order: everything that it names
-    /// was answered before.
+    /// Asks, and returns the order of the question and the answer. Most follow no other order: everything that they name was
+    /// answered before.
     fn ask_with<A: DeserializeOwned>(
         &self,
         epoch: &Arc<Epoch>,
         what: Question,
         block: Option<Block>,
+        follows: &Follows,
     ) -> Result<(LaneOrder, Result<A>)> {
         epoch.admit()?;
         let place = block.as_ref().map(Block::place);
@@ -159,7 +172,7 @@ impl WorkerEngine {
             block: Mutex::new(block),
         });
         let flight: Arc<dyn Flight> = asked.clone();
-        let sent = self.link.send(epoch, order::ASK, &flight, &Follows::default(), &body)?;
+        let sent = self.link.send(epoch, order::ASK, &flight, follows, &body)?;
         let waits = &epoch.timing.waits;
         let (start, mut backoff) = (Clock::SYSTEM.start(), Backoff::new(waits));
         while !asked.look() {

@@ -156,21 +156,24 @@ impl WorkerEngine {
         &self,
         epoch: &Arc<Epoch>,
         wanted: [usize; 3],
+        growing: bool,
         label: Option<&'static str>,
     ) -> Result<(Allocation, AccessHistory)> {
         let [bytes, len, lead] = wanted;
-        epoch.meter.take(bytes as u64)?;
+        let charged = if growing { 0 } else { bytes as u64 };
+        epoch.meter.take(charged)?;
         let id = next_address(bytes);
         let size = bytes.checked_div(len).unwrap_or(1);
-        let (label, freeing) = (label.map(Into::into), self.link.freeing());
-        let order = Alloc { id, len: len as u64, size: size as u32, lead: lead as u32, label, freeing };
+        let (name, freeing) = (label.map(Into::into), self.link.freeing());
+        let reserve = growing.then_some(bytes as u64);
+        let order = Alloc { id, len: len as u64, size: size as u32, lead: lead as u32, reserve, label: name, freeing };
         let sent = postcard::to_stdvec(&order)
             .map_err(crate::core::op::garbled)
             .and_then(|body| self.link.tell(epoch, order::ALLOC, &body));
         let sent = match sent {
             Ok(sent) => sent,
             Err(error) => {
-                epoch.meter.give(bytes as u64);
+                epoch.meter.give(charged);
                 return Err(error);
             }
         };
@@ -178,7 +181,11 @@ impl WorkerEngine {
         let mut track = AccessHistory::default();
         track.publish_write(&Completion::Order(sent));
         shift::count(shift::At::Worker, lead);
-        Ok((Allocation::new(id, bytes as u64, home, epoch.meter.clone()), track))
+        let (meter, place) = (epoch.meter.clone(), (id, bytes as u64));
+        Ok(match growing {
+            true => (Allocation::growing(place, home, meter, label), track),
+            false => (Allocation::new(id, bytes as u64, home, meter), track),
+        })
     }
 
     /// Shared memory for a download.

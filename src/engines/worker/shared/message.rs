@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 /// Incremented whenever the format of anything that crosses changes.
-pub(crate) const PROTOCOL: u32 = 7;
+pub(crate) const PROTOCOL: u32 = 8;
 /// Identifies the messages of this crate.
 pub(crate) const MAGIC: u64 = 0x7769_6e64_6c61_7373;
 

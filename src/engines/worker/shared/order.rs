@@ -63,6 +63,8 @@ pub(crate) struct Alloc {
     pub(crate) size: u32,
     /// Bytes of its memory before it.
     pub(crate) lead: u32,
+    /// Only addresses, so many of them; memory comes later.
+    pub(crate) reserve: Option<u64>,
     /// What it is for, for the worker's errors.
     pub(crate) label: Option<Text>,
     /// Orders of other lanes that free memory. The worker waits for them only if there is no memory.
