@@ -146,10 +146,32 @@ fn each_call_that_is_refused_leaves_the_buffer_and_nothing_else() {
     x.grow(GRANULE).unwrap();
     let all = down(&device, &x);
     assert!(all[..GRANULE].iter().all(|one| *one == 9) && all[GRANULE..].iter().all(|one| *one == 0));
-    // What cannot be given back is counted, and the rest goes.
+    // What the undo of a refused step cannot unmap either is used by the next growth, with access.
+    driver.fail("cuMemSetAccess", 0, 1);
     driver.fail("cuMemUnmap", 0, 1);
-    drop(x);
-    assert!(eventually(60, || device.stats().leaked > 0));
+    x.grow(4 * GRANULE).unwrap_err();
+    assert_eq!((x.len(), device.stats().bytes_used), (2 * GRANULE, 2 * GRANULE as u64));
+    let made = driver.calls_of("cuMemCreate");
+    x.grow(4 * GRANULE).unwrap();
+    assert_eq!((driver.calls_of("cuMemCreate"), down(&device, &x)[6 * GRANULE - 1]), (made, 0));
+    // What a shrinking cannot unmap is used by the next growth.
+    driver.fail("cuMemUnmap", 0, 1);
+    let unmapped = driver.calls_of("cuMemUnmap");
+    x.shrink(5 * GRANULE).unwrap();
+    assert!(eventually(60, || driver.calls_of("cuMemUnmap") > unmapped));
+    x.grow(5 * GRANULE).unwrap();
+    assert_eq!((driver.calls_of("cuMemCreate"), down(&device, &x)[GRANULE]), (made, 0));
+    // What a drop cannot unmap goes with the device, with its addresses.
+    for call in ["cuMemUnmap", "cuMemAddressFree"] {
+        let (y, before) = (grown(&device, GRANULE), driver.calls_of(call));
+        driver.fail(call, 0, 2);
+        drop(y);
+        assert!(eventually(60, || driver.calls_of(call) > before), "{call}");
+    }
+    drop((x, device));
+    assert!(eventually(60, || driver.live("reserves") == 0));
+    assert_eq!(driver.live("physical"), 1, "the one whose handle was not released");
+    assert!(driver.violations().is_empty(), "{:?}", driver.violations());
 }
 
 #[test]

@@ -4,12 +4,13 @@
 //! staging before it returns, and a download first goes to memory that the library owns. `parallel.rs` copies on the
 //! CPU with several threads. `source.rs` defines what can be uploaded. `loan.rs` lets work read a slice in place until
 //! the upload call returns. `blocking.rs`: an upload and a download that wait.
-//! `peer_copy.rs`: from one device to another; `peer_path.rs`: what has to be done once before.
+//! `give_back.rs`: the end of what a buffer that grows has shrunk by. `peer_copy.rs`: from one device to another; `peer_path.rs`: what has to be done once before.
 
 mod blocking;
 mod device_copy;
 mod download;
 mod fill;
+mod give_back;
 mod loan;
 mod peer_copy;
 #[cfg(feature = "cuda")]
@@ -19,6 +20,7 @@ mod upload;
 
 #[cfg(feature = "ndarray")]
 pub(crate) use download::Form;
+pub(crate) use give_back::GiveBack;
 pub use source::{HostData, Uploadable};
 
 /// Refuses a target whose length is not the number of elements that are copied into it; `moved` names what is done to
@@ -42,5 +44,6 @@ pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
         registry.add::<fill::Fill<T>>();
         registry.add::<upload::Upload<T>>();
     }
+    registry.add::<GiveBack>();
     crate::core::element::each_element!(each(registry));
 }

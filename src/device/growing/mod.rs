@@ -40,19 +40,15 @@
 //! need none. PyTorch's `torch.cat` copies: 45 us for 64 MiB and 2 MiB more, 549 us for 1 GiB, CuPy's `concatenate` 337 and 5064 us.
 //! (PyTorch's `expandable_segments` grow what its allocator holds, not a tensor.) Nothing that runs on the GPU is held up.
 //!
-//! `region.rs`: what each engine does; `give_back.rs`: the operation that ends what was given back.
+//! `region.rs`: what each engine does.
 
-mod give_back;
 mod region;
-
-pub(crate) use give_back::GiveBack;
-#[cfg(target_os = "linux")]
-pub(crate) use region::{grow, has_grown, shrink};
 
 use crate::core::buffer::DeviceBuffer;
 use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::device::Device;
+use crate::device::copy::GiveBack;
 use crate::device::memory::bytes_of;
 use crate::device::tensor::{IntoShape, Layout, Tensor};
 
@@ -125,9 +121,14 @@ impl<T: Element> DeviceBuffer<T> {
         let (part, is_zeroed) = region::more(&device, &self.region, start * size_of::<T>(), bytes)?;
         let mut part = DeviceBuffer::new(part, start, n);
         if !is_zeroed {
-            part = device.filled(part, T::zeroed())?.into_output();
+            let region = part.region.clone();
+            let filled = device.filled(part, T::zeroed()).inspect_err(|_| {
+                // The refusal is what the caller has to know; the memory that came stays for the next growth at worst.
+                let _ = device.shrink_region(&region);
+            });
+            part = filled?.into_output();
         }
-        region::has_grown(&part.region);
+        part.region.allocation.reserve().inspect(|reserve| reserve.grown(part.region.window.end));
         *self = self.joined(&part);
         Ok(())
     }
@@ -151,7 +152,7 @@ impl<T: Element> DeviceBuffer<T> {
         // SAFETY: borrowed exclusively. Nothing is submitted through this handle: of the two, one becomes the buffer.
         let (kept, tail) = unsafe { self.alias() }.split_at(keep)?;
         let tail = device.dispatch(GiveBack, (), (tail.of_elements::<u8>(),))?.into_output();
-        region::shrink(&tail.region)?;
+        device.shrink_region(&tail.region)?;
         *self = kept;
         Ok(())
     }

@@ -29,7 +29,7 @@ pub(super) fn device_of(region: &Region, end: usize) -> Result<Device> {
 }
 
 /// A region of `from..to` behind `last`, which is the last one, and whether it holds zeros already. It counts as used from
-/// [`has_grown`] on.
+/// `Reserve::grown` on.
 pub(super) fn more(device: &Device, last: &Arc<Region>, end: usize, bytes: usize) -> Result<(Arc<Region>, bool)> {
     let reserve = last.allocation.bytes;
     let to = end.checked_add(bytes).filter(|to| *to as u64 <= reserve).ok_or_else(|| {
@@ -37,71 +37,65 @@ pub(super) fn more(device: &Device, last: &Arc<Region>, end: usize, bytes: usize
         Error::invalid("n", what)
     })?;
     let is_fresh = last.allocation.reserve().is_some_and(|reserve| reserve.behind(end).0);
-    Ok((grow(last, (end, to))?, is_fresh && device.kind() == DeviceKind::Host))
+    Ok((device.grow_region(last, (end, to))?, is_fresh && device.kind() == DeviceKind::Host))
 }
 
-/// Gives a reserve memory up to `to`.
-pub(crate) fn grow(last: &Arc<Region>, (from, to): (usize, usize)) -> Result<Arc<Region>> {
-    let (allocation, epoch) = (&last.allocation, &last.epoch);
-    let gone = || Error::GpuRefStale { reason: Stale::DeviceGone, site: Site::none() };
-    let device = Device::of_epoch(epoch).ok_or_else(gone)?;
-    let Some(reserve) = allocation.reserve() else { return Err(Error::library("internal error: no reserve")) };
-    let bytes = (to - from) as u64;
-    let attempt = || {
-        epoch.admit()?;
-        match Engine::for_epoch(epoch) {
-            #[cfg(feature = "host")]
-            Engine::Host(_) => {
-                let Home::Addresses(space) = &allocation.home else {
-                    return Err(Error::library("internal error: no addresses"));
-                };
-                allocation.charge_to(to as u64)?;
-                if !space.open(from, to) {
-                    allocation.uncharge_to(from as u64);
-                    return Err(epoch.meter.refusal(bytes));
+/// What a worker does as well: by methods, so that it names no module of this folder.
+impl Device {
+    /// Gives a reserve memory up to `to`.
+    pub(crate) fn grow_region(&self, last: &Arc<Region>, (from, to): (usize, usize)) -> Result<Arc<Region>> {
+        let (allocation, epoch) = (&last.allocation, &last.epoch);
+        let Some(reserve) = allocation.reserve() else { return Err(Error::library("internal error: no reserve")) };
+        let bytes = (to - from) as u64;
+        let attempt = || {
+            epoch.admit()?;
+            match Engine::for_epoch(epoch) {
+                #[cfg(feature = "host")]
+                Engine::Host(_) => {
+                    let Home::Addresses(space) = &allocation.home else {
+                        return Err(Error::library("internal error: no addresses"));
+                    };
+                    allocation.charge_to(to as u64)?;
+                    if !space.open(from, to) {
+                        allocation.uncharge_to(from as u64);
+                        return Err(epoch.meter.refusal(bytes));
+                    }
                 }
+                #[cfg(feature = "cuda")]
+                Engine::Cuda(engine) => engine.grow(epoch, &self.inner.config.engine, allocation, to as u64)?,
+                #[cfg(target_os = "linux")]
+                Engine::Worker(engine) => {
+                    allocation.charge_to(to as u64)?;
+                    let grown = engine.resize(epoch, last, to as u64, true);
+                    grown.inspect_err(|_| allocation.uncharge_to(from as u64))?;
+                }
+                Engine::Tape(_) => return Err(Error::unsupported("growth while a program is recorded")),
             }
+            // Who gets bytes again that were given back follows what was in flight on them.
+            Ok((allocation.clone(), reserve.behind(from).1))
+        };
+        let grown = self.allocate(epoch, to - from, &attempt);
+        let (_, track) = grown.map_err(|error| self.refusal(epoch, epoch.meter.name_largest(error)))?;
+        Ok(Region::new(allocation.clone(), epoch.clone(), InitState::Valid, track, from..to))
+    }
+
+    /// Takes the memory of the last region away, behind what is in flight on it. The region is about to be dropped.
+    pub(crate) fn shrink_region(&self, tail: &Arc<Region>) -> Result<()> {
+        let (allocation, to) = (&tail.allocation, tail.window.start as u64);
+        let Some(reserve) = allocation.reserve() else { return Err(Error::library("internal error: no reserve")) };
+        match Engine::for_epoch(&tail.epoch) {
+            #[cfg(feature = "host")]
+            Engine::Host(_) => allocation.uncharge_to(to),
             #[cfg(feature = "cuda")]
-            Engine::Cuda(engine) => engine.grow(epoch, &device.inner.config.engine, allocation, to as u64)?,
+            Engine::Cuda(engine) => engine.shrink(allocation, to, tail.history.lock().clone()),
             #[cfg(target_os = "linux")]
             Engine::Worker(engine) => {
-                allocation.charge_to(to as u64)?;
-                let grown = engine.resize(epoch, last, to as u64, true);
-                grown.inspect_err(|_| allocation.uncharge_to(from as u64))?;
+                engine.resize(&tail.epoch, tail, to, false)?;
+                allocation.uncharge_to(to);
             }
-            Engine::Tape(_) => return Err(Error::unsupported("growth while a program is recorded")),
+            Engine::Tape(_) => {}
         }
-        // Who gets bytes again that were given back follows what was in flight on them.
-        Ok((allocation.clone(), reserve.behind(from).1))
-    };
-    let grown = device.allocate(epoch, to - from, &attempt);
-    let (_, track) = grown.map_err(|error| device.refusal(epoch, epoch.meter.name_largest(error)))?;
-    Ok(Region::new(allocation.clone(), epoch.clone(), InitState::Valid, track, from..to))
-}
-
-/// Handles may have the bytes of this region now.
-pub(crate) fn has_grown(part: &Region) {
-    if let Some(reserve) = part.allocation.reserve() {
-        reserve.grown(part.window.end);
+        reserve.shrunk(tail);
+        Ok(())
     }
-}
-
-/// Takes the memory of the last region away, behind what is in flight on it. The region is about to be dropped.
-pub(crate) fn shrink(tail: &Arc<Region>) -> Result<()> {
-    let (allocation, to) = (&tail.allocation, tail.window.start as u64);
-    let Some(reserve) = allocation.reserve() else { return Err(Error::library("internal error: no reserve")) };
-    match Engine::for_epoch(&tail.epoch) {
-        #[cfg(feature = "host")]
-        Engine::Host(_) => allocation.uncharge_to(to),
-        #[cfg(feature = "cuda")]
-        Engine::Cuda(engine) => engine.shrink(allocation, to, tail.history.lock().clone()),
-        #[cfg(target_os = "linux")]
-        Engine::Worker(engine) => {
-            engine.resize(&tail.epoch, tail, to, false)?;
-            allocation.uncharge_to(to);
-        }
-        Engine::Tape(_) => {}
-    }
-    reserve.shrunk(tail);
-    Ok(())
 }

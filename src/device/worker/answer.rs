@@ -37,10 +37,10 @@ pub(crate) fn answer(server: &Server, memory: &Memory, body: &[u8]) -> Result<Ve
         return encoded(&());
     }
     if let Question::Grow { id, to } = what {
-        return encoded(&memory.grow(id, to)?);
+        return encoded(&memory.grow(&server.device, id, to)?);
     }
     if let Question::Shrink { id, to } = what {
-        return encoded(&memory.shrink(id, to)?);
+        return encoded(&memory.shrink(&server.device, id, to)?);
     }
     #[cfg(feature = "host")]
     if let (Question::Load { id, is_text: true }, false) = (&what, server.is_gpu()) {

@@ -9,7 +9,7 @@ use crate::core::buffer::{InitState, Region, View};
 use crate::core::error::{Error, Result};
 use crate::core::order::AccessHistory;
 use crate::core::sync::{Arc, Mutex};
-use crate::device::growing;
+use crate::device::Device;
 use crate::engines::worker::shared::Place;
 use parking_lot::MutexGuard;
 use std::collections::HashMap;
@@ -81,15 +81,15 @@ impl Memory {
     }
 
     /// Gives a reserve of addresses memory up to there.
-    pub(crate) fn grow(&self, id: u64, to: u64) -> Result<()> {
+    pub(crate) fn grow(&self, device: &Device, id: u64, to: u64) -> Result<()> {
         let last = self.last_region(id)?;
         let (used, to) = (last.allocation.usable() as usize, usize::try_from(to).map_err(|_| garbled())?);
         // Grown already, for a buffer that was not made after all.
         if to <= used {
             return Ok(());
         }
-        let part = growing::grow(&last, (used, to))?;
-        growing::has_grown(&part);
+        let part = device.grow_region(&last, (used, to))?;
+        part.allocation.reserve().inspect(|reserve| reserve.grown(to));
         if let Some(Allocated::Regions(_, regions)) = self.shard(id)?.get_mut(&id) {
             regions.push(part);
         }
@@ -97,7 +97,7 @@ impl Memory {
     }
 
     /// Takes the memory from there on away.
-    pub(crate) fn shrink(&self, id: u64, to: u64) -> Result<()> {
+    pub(crate) fn shrink(&self, device: &Device, id: u64, to: u64) -> Result<()> {
         let to = usize::try_from(to).map_err(|_| garbled())?;
         let tail = {
             let mut shard = self.shard(id)?;
@@ -111,7 +111,7 @@ impl Memory {
             regions.retain(|region| !Arc::ptr_eq(region, &tail));
             tail
         };
-        growing::shrink(&tail)
+        device.shrink_region(&tail)
     }
 
     /// A region of the allocation.

@@ -12,7 +12,6 @@ pub(crate) fn registry(libraries: &[crate::engines::library::Entry]) -> Registry
     #[cfg(feature = "every-operation")]
     {
         crate::device::copy::register(&mut registry);
-        registry.add::<crate::device::growing::GiveBack>();
         crate::device::tensor::register(&mut registry);
         crate::device::program::register(&mut registry);
         registry.add::<crate::device::supervisor::SelfTest>();

@@ -119,7 +119,7 @@ impl Nudge {
             }
             let some_are_left = process::unless_exiting(|| core.sweep()).unwrap_or(false);
             // Also beside work in flight, which is not held up.
-            process::unless_exiting(|| core.free_dropped_growth());
+            process::unless_exiting(|| core.free_dropped_growth(false));
             if some_are_left {
                 pause = (pause * 2).min(sweeps.longest);
                 continue;

@@ -287,7 +287,7 @@ impl Core {
             let dropped = self.streams.drop_tables(epoch)?;
             let left = self.sweep() || !dropped || !self.frees_have_run(epoch)?;
             self.free_dropped_managed();
-            self.free_dropped_growth();
+            self.free_dropped_growth(true);
             let left = left || self.memory.managed().has_dropped() || self.memory.growth().has_work();
             // Memory that other threads hold will be freed soon. The device's work may never end. So the two have
             // limits of their own.
