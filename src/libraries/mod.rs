@@ -76,7 +76,7 @@ crate::engines::library::libraries! {
     blas, "blas" => blas::native::Cublas;
     blaslt, "blaslt" => blaslt::native::CublasLt;
     collective, "collective" => collective::native::Nccl;
-    direct, "direct";
+    direct, "direct" => direct::native::Cudss;
     dnn, "dnn" => dnn::native::Cudnn;
     expressions, "expressions";
     fft, "fft" => fft::native::Cufft;

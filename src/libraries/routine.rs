@@ -41,6 +41,9 @@ pub(crate) trait Routine: Serialize + DeserializeOwned + Sized + Send + Sync + '
     /// Whether its CUDA implementation contains a call that waits for the GPU.
     const BLOCKING: bool = false;
 
+    /// As [`Op::IN_HOST_PROGRAMS`].
+    const IN_HOST_PROGRAMS: bool = false;
+
     /// Whether its CUDA implementation calls the library. If the library has a pool of handles, the routine then uses
     /// the stream of one of them.
     const CALLS: bool = true;
@@ -89,6 +92,7 @@ impl<R: Routine> Op for Call<R> {
     const LIBRARY: &'static str = R::Front::LIBRARY;
     const KIND: OpKind = if R::BLOCKING { OpKind::Blocking } else { OpKind::Enqueue };
     const POOLED: Internal = if R::CALLS && R::Front::IS_POOLED { Internal::YES } else { Internal::NO };
+    const IN_HOST_PROGRAMS: Internal = if R::IN_HOST_PROGRAMS { Internal::YES } else { Internal::NO };
     const LEAVES_UNDEFINED: &'static [usize] = R::LEAVES_UNDEFINED;
     type Reads = R::Reads;
     type Output = R::Output;
@@ -122,7 +126,7 @@ impl<R: Routine> Op for Call<R> {
 
     fn capturable(&self) -> Result<(), &'static str> {
         match R::Front::CAPTURABLE {
-            Ok(()) if R::BLOCKING => Err("a call in its CUDA half waits for the GPU"),
+            Ok(()) if R::BLOCKING && !R::IN_HOST_PROGRAMS => Err("a call in its CUDA half waits for the GPU"),
             library => library,
         }
     }

@@ -25,6 +25,7 @@ mod blas_guards;
 mod blaslt;
 mod calls;
 mod devices;
+mod direct;
 mod expressions;
 mod failures;
 mod faults;

@@ -189,6 +189,15 @@ impl AnyEngine {
         }
     }
 
+    /// Whether it computes on the CPU, in this process or in another.
+    pub(crate) fn is_on_the_cpu(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        if let Some(worker) = self.as_worker() {
+            return !worker.is_gpu();
+        }
+        self.is_host()
+    }
+
     /// Whether its memory is in another process.
     pub(crate) fn is_isolated(&self) -> bool {
         match self.kind {

@@ -50,9 +50,10 @@ fn closed() -> Error {
     Error::invalid("recording", "the recording has ended, so its buffers can no longer be used")
 }
 
-/// Fails if an op with these facts cannot be recorded.
-pub(super) fn recordable(facts: &Facts) -> Result<()> {
+/// Fails if an op with these facts cannot be recorded for a host device, or for a GPU.
+pub(super) fn recordable(facts: &Facts, on_host: bool) -> Result<()> {
     let reason = match facts.kind {
+        _ if on_host && facts.in_host_programs => return Ok(()),
         OpKind::Blocking => "its CUDA half waits for the GPU",
         OpKind::Phased => "the amount of memory that it needs is known only when it runs",
         _ if facts.pooled => "its library's handles use their own streams",
@@ -147,7 +148,7 @@ impl Tape {
     /// Fails if an op with so many operands cannot be recorded for this device. Calls code of the op's author.
     pub(super) fn records(&self, call: &Call<'_>, operands: usize) -> Result<()> {
         let facts = call.facts();
-        recordable(facts)?;
+        recordable(facts, self.real.engine.is_on_the_cpu())?;
         if facts.listed && operands > MOST_LISTED {
             return Err(not_recordable(facts.name, "it has more operands than a kernel can take as parameters"));
         }

@@ -1,7 +1,7 @@
 //! How an operation's CUDA half calls libraries.
 
 use super::contract::{ApiHandle, CudaLibrary, Listed, Seat, WORKSPACE, unlisted};
-use super::{Code, Placement, status};
+use super::{Code, Object, Placement, status};
 use crate::core::epoch::Epoch;
 use crate::core::error::{Error, Result};
 use crate::core::process;
@@ -162,6 +162,23 @@ impl<'q> Queue<'q> {
         // SAFETY: the stream is this slot's, under its lease.
         let code = unsafe { self.core.context.api.stream_synchronize(self.stream()) };
         self.check("cuStreamSynchronize", code)
+    }
+
+    /// Waits for what a call that failed may have left on the stream, for halves whose calls wait anyway. Unlike after
+    /// [`wait`](Self::wait), an operation that has only run out of memory is tried again.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        // SAFETY: the stream is this slot's, under its lease.
+        let code = unsafe { self.core.context.api.stream_synchronize(self.state.stream.0) };
+        self.check("cuStreamSynchronize", code)
+    }
+
+    /// Makes the epoch the owner of a native object; `destroy` destroys it when its last user is gone, with the context current.
+    pub(crate) fn object<T: Copy + Send + 'static>(
+        &self,
+        raw: T,
+        destroy: impl FnOnce(T) -> Code + Send + 'static,
+    ) -> Object<T> {
+        self.core.object(raw, destroy)
     }
 
     /// Whether everything enqueued so far is complete: for halves whose calls wait anyway, and for more than the device.

@@ -16,6 +16,8 @@ pub enum Library {
     CublasLt,
     /// cuDNN, neural-network primitives.
     Cudnn,
+    /// cuDSS, direct solvers of sparse systems.
+    Cudss,
     /// cuFFT, Fourier transforms.
     Cufft,
     /// cuRAND, random numbers.
@@ -45,6 +47,7 @@ impl Library {
         Library::Cublas,
         Library::CublasLt,
         Library::Cudnn,
+        Library::Cudss,
         Library::Cufft,
         Library::Curand,
         Library::Cusolver,
@@ -87,6 +90,7 @@ impl Library {
             Library::Cublas => &CUBLAS,
             Library::CublasLt => &CUBLASLT,
             Library::Cudnn => &CUDNN,
+            Library::Cudss => &CUDSS,
             Library::Cufft => &CUFFT,
             Library::Curand => &CURAND,
             Library::Cusolver => &CUSOLVER,
@@ -132,6 +136,8 @@ pub(crate) struct Spec {
     pub(crate) name: &'static str,
     /// The newest first.
     pub(crate) sonames: &'static [Soname],
+    /// A file of an older release, which is not this library to this crate, and why.
+    pub(crate) refused: Option<(&'static str, &'static str)>,
     /// Loaded before it, in this order, if they are found: some of these files have no RUNPATH of their own.
     pub(crate) needs: &'static [Library],
     /// The common prefix of the names of files that the library later opens by bare name; they are loaded from its own
@@ -150,10 +156,11 @@ const fn so(file: &'static str, majors: &'static [u32]) -> Soname {
 
 macro_rules! spec {
     ($NAME:ident = $name:literal [$($file:literal: $majors:expr),*] $origin:ident feature $feature:literal
-     needs [$($need:ident),*] $(companions $companions:literal)? hint $hint:literal) => {
+     needs [$($need:ident),*] $(companions $companions:literal)? $(refuses $old:literal $why:literal)? hint $hint:literal) => {
         static $NAME: Spec = Spec {
             name: $name,
             sonames: &[$(so($file, &$majors)),*],
+            refused: spec!(@refused $($old $why)?),
             needs: &[$(Library::$need),*],
             companions: spec!(@companions $($companions)?),
             origin: Origin::$origin,
@@ -164,6 +171,8 @@ macro_rules! spec {
     };
     (@companions $text:literal) => { Some($text) };
     (@companions) => { None };
+    (@refused $old:literal $why:literal) => { Some(($old, $why)) };
+    (@refused) => { None };
 }
 
 // `libcuda.so` comes last: without the `.1` it is the name of a toolkit's stub.
@@ -175,6 +184,9 @@ spec!(CUBLASLT = "cuBLASLt" ["libcublasLt.so.13": [13], "libcublasLt.so.12": [12
     hint "it comes with cuBLAS: install the toolkit, or `pip install nvidia-cublas` (CUDA 13) or `nvidia-cublas-cu12`");
 spec!(CUDNN = "cuDNN" ["libcudnn.so.9": []] Toolkit feature "dnn" needs [Nvrtc, CublasLt, Cublas]
     hint "install cuDNN 9, or `pip install nvidia-cudnn-cu13` or `nvidia-cudnn-cu12`");
+spec!(CUDSS = "cuDSS" ["libcudss.so.1": [13, 12]] Toolkit feature "direct" needs [Nvrtc, CublasLt, Cublas]
+    refuses "libcudss.so.0" "cuDSS 0.x has other functions under the same names, and this crate calls those of 1.x"
+    hint "install cuDSS 1, or `pip install nvidia-cudss-cu13` or `nvidia-cudss-cu12`");
 spec!(CUFFT = "cuFFT" ["libcufft.so.12": [13], "libcufft.so.11": [12]] Toolkit feature "fft" needs []
     hint "install the CUDA toolkit, or `pip install nvidia-cufft` (CUDA 13) or `nvidia-cufft-cu12`");
 spec!(CURAND = "cuRAND" ["libcurand.so.10": [13, 12, 11]] Toolkit feature "rng" needs []
@@ -210,7 +222,7 @@ mod tests {
             assert!(seen.insert(library), "{library:?} is listed twice");
             assert!(!library.spec().sonames.is_empty(), "{library:?} names no file");
         }
-        assert_eq!(seen.len(), 14);
+        assert_eq!(seen.len(), 15);
     }
 
     /// A cycle would make the loader recurse endlessly.

@@ -62,7 +62,7 @@ fn by_path(folder: &Path) -> Option<u32> {
         leading_number(rest)
     });
     named.or(match parts.as_slice() {
-        [.., "nvidia", "curand" | "cusparse" | "cusolver", "lib"] => Some(12),
+        [.., "nvidia", "curand" | "cusparse" | "cusolver" | "cudss", "lib"] => Some(12),
         _ => None,
     })
 }

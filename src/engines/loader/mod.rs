@@ -20,6 +20,7 @@
 //! - **One CUDA major version.** The first library whose major version is known determines it (`libcufft.so.12` is CUDA
 //!   13, see `library.rs`); files of another major version are skipped, with the reason. The files of cuDNN, NCCL and
 //!   cuTENSOR do not show theirs.
+//! - **No release with another interface under the same names**: `libcudss.so.0` is refused, and the account says why.
 //! - **Never a panic**, whatever is on disk.
 //! - **Never unloaded.** Libraries of CUDA start threads and register exit handlers; a table of functions is valid for
 //!   the life of the process.

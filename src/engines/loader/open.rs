@@ -149,8 +149,10 @@ impl Loader {
                 Err(why) => tried.push(reason(&file, &why)),
             }
         }
-        if !any {
-            tried.push(format!("{}: no {}", folder.display(), files(spec)));
+        match spec.refused.map(|(old, why)| (folder.join(old), why)) {
+            Some((old, why)) if old.exists() => tried.push(format!("{}: refused, {why}", old.display())),
+            _ if !any => tried.push(format!("{}: no {}", folder.display(), files(spec))),
+            _ => {}
         }
         None
     }

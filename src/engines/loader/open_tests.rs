@@ -164,6 +164,19 @@ fn a_stub_of_the_driver_is_passed_over_and_closed() {
 }
 
 #[test]
+fn an_old_release_with_other_functions_is_refused_and_the_account_says_why() {
+    let tree = Tree::new();
+    tree.library("venv/nvidia/cu13/lib/libcudss.so.0", EMPTY, &[]);
+    let mut env = tree.env();
+    env.explicit.push(tree.path().join("venv/nvidia/cu13/lib"));
+    let missing = Loader::new(env.clone()).open(Library::Cudss).unwrap_err();
+    assert!(tried(&missing, "libcudss.so.0: refused, cuDSS 0.x has other functions"), "{missing:#}");
+    assert!(missing.help.contains("nvidia-cudss-cu13"), "{missing:#}");
+    tree.library("venv/nvidia/cu13/lib/libcudss.so.1", EMPTY, &[]);
+    assert!(Loader::new(env).open(Library::Cudss).is_ok());
+}
+
+#[test]
 fn a_failure_is_remembered_until_it_is_forgotten() {
     let tree = Tree::new();
     let mut loader = Loader::new(tree.env());

@@ -55,6 +55,7 @@ impl Version {
             Library::Cusolver => property(loaded, c"cusolverGetProperty"),
             Library::Cusparse => property(loaded, c"cusparseGetProperty"),
             Library::Cudnn => returned(loaded, c"cudnnGetVersion").map(in_ten_thousands),
+            Library::Cudss => property(loaded, c"cudssGetProperty"),
             Library::Cutensor => returned(loaded, c"cutensorGetVersion").map(in_ten_thousands),
             Library::Nccl => written(loaded, c"ncclGetVersion").map(in_ten_thousands),
             Library::Nvrtc => pair(loaded, c"nvrtcVersion"),
@@ -77,7 +78,7 @@ fn in_ten_thousands(version: u32) -> Version {
 /// `fn(property, *mut value) -> status`: major, minor and patch level are the properties 0, 1 and 2.
 fn property(loaded: &Loaded, name: &CStr) -> Option<Version> {
     type Ask = unsafe extern "C" fn(c_uint, *mut c_int) -> i32;
-    // SAFETY: the six functions of this name share this signature in library_types.h.
+    // SAFETY: the functions of such a name share this signature in library_types.h.
     let ask = unsafe { loaded.symbol::<Ask>(name) }?;
     let one = |which: c_uint| {
         let mut value = 0;

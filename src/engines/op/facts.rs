@@ -62,6 +62,7 @@ pub(crate) struct Facts {
     pub(crate) kind: OpKind,
     pub(crate) prepared: bool,
     pub(crate) pooled: bool,
+    pub(crate) in_host_programs: bool,
     /// See [`Op::ACROSS_DEVICES`](crate::op::Op::ACROSS_DEVICES).
     pub(crate) across: bool,
     pub(crate) gated: bool,
@@ -192,6 +193,7 @@ impl Facts {
                 kind: O::KIND,
                 prepared: O::PREPARED,
                 pooled: O::POOLED.is_yes(),
+                in_host_programs: O::IN_HOST_PROGRAMS.is_yes(),
                 across: O::ACROSS_DEVICES,
                 gated: O::GATED.is_yes(),
                 preserves_on_failure: O::PRESERVES_ON_FAILURE.is_yes(),

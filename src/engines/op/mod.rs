@@ -102,6 +102,9 @@ pub trait Op: Sized + Send + Sync + 'static {
     /// Whether the op uses a handle of a library that has a pool of handles, each bound to its own stream.
     #[doc(hidden)]
     const POOLED: Internal = Internal::NO;
+    /// Whether a program of a host device takes the op though its CUDA half waits or has a stream of its own.
+    #[doc(hidden)]
+    const IN_HOST_PROGRAMS: Internal = Internal::NO;
     /// Whether the op can use several devices at once ([`Device::dispatch_across`](crate::Device::dispatch_across)). Then
     /// its operands may be on any of them. Its CUDA half enqueues the work of each device on a stream of that device
     /// ([`Enqueue::on`](crate::op::Enqueue::on)).

@@ -1,11 +1,13 @@
 //! The elimination order, and the structure of the factor.
 
-use super::Direct;
 #[cfg(feature = "host")]
 use super::host;
+use super::native::Systems;
+use super::{Direct, Factors};
 use crate::core::buffer::{DeviceBuffer, GpuRef, In};
 use crate::core::error::{Error, Result, Site};
 use crate::core::op::{Cost, OperandNames, Output, Spans};
+use crate::core::sync::Arc;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::libraries::flags::{Symmetry, Uplo};
 use crate::libraries::routine::{Call, Routine};
@@ -74,6 +76,8 @@ pub struct Analysis<I: SparseIndex = i32> {
     /// The structure that was analysed: its identifier, offsets and indices.
     name: u64,
     of_a: [GpuRef<I>; 2],
+    /// On a GPU the library's object.
+    pub(super) systems: Option<Arc<Systems>>,
 }
 
 impl<I: SparseIndex> Analysis<I> {
@@ -83,12 +87,17 @@ impl<I: SparseIndex> Analysis<I> {
     }
 
     /// The number of entries of the factors, fill included: those of L with its diagonal for Cholesky and LDL (D stands in the
-    /// place of that diagonal), those of L and U with one diagonal for LU, those of R for QR.
+    /// place of that diagonal), those of L and U with one diagonal for LU, those of R for QR. On a GPU the number that cuDSS gives.
     pub fn entries(&self) -> usize {
-        if self.factorization == Factorization::Lu { 2 * self.lower - self.cols } else { self.lower }
+        if self.factorization == Factorization::Lu && self.systems.is_none() {
+            2 * self.lower - self.cols
+        } else {
+            self.lower
+        }
     }
 
-    /// The elimination order: the column that is eliminated first, then the second, and so on, counted from 0.
+    /// The elimination order: the column that is eliminated first, then the second, and so on, counted from 0. On a GPU the
+    /// permutation that cuDSS gives.
     pub fn order(&self) -> &GpuRef<I> {
         &self.order
     }
@@ -101,6 +110,17 @@ impl<I: SparseIndex> Analysis<I> {
             plan.extend(self.of_a.iter().map(GpuRef::as_in));
         }
         plan
+    }
+
+    /// The indices of the structure that was analysed.
+    pub(super) fn indices(&self) -> &GpuRef<I> {
+        let [_, indices] = &self.of_a;
+        indices
+    }
+
+    /// Where its factors are.
+    pub(super) fn factors(&self) -> Factors {
+        if self.systems.is_some() { Factors::Library(self.nnz) } else { Factors::Buffers(self.lower) }
     }
 
     /// Checks that the matrix has the sizes and the number of entries of the one that was analysed.
@@ -122,6 +142,8 @@ pub(super) struct Analyse<T, I> {
     rows: usize,
     cols: usize,
     nnz: usize,
+    #[serde(skip)]
+    systems: Option<Arc<Systems>>,
     _types: PhantomData<fn() -> (T, I)>,
 }
 
@@ -143,6 +165,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Analyse<T, I> {
     type Front = crate::libraries::direct::Direct;
     const NAME: &'static str = "direct_analysis";
     const OPERANDS: OperandNames = (&["a", "a", "a"], &["plan"]);
+    const BLOCKING: bool = true;
     type Reads = (I, I, T);
     type Output = Found<I>;
     type Raw = u64;
@@ -178,15 +201,27 @@ impl<T: SolveElement, I: SparseIndex> Routine for Analyse<T, I> {
     }
 
     #[cfg(feature = "cuda")]
-    fn cuda(&self, _: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        Err(super::unsupported())
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        use super::native::{Recipe, analyse};
+        let ((offsets, indices, values), (plan,)) = (*queue.reads(), *queue.writes());
+        let a = [offsets.address(), indices.address(), values.address()];
+        let recipe = Recipe::new::<T, I>(self.factorization, self.cols, self.nnz);
+        let result = queue.result()?;
+        // SAFETY: a matrix that was validated, and a plan of the length that was checked; the result is a u64.
+        unsafe {
+            let total = match analyse(queue, self.systems.as_deref(), recipe, a, (plan.address(), plan.bytes()))? {
+                Some(entries) => entries,
+                None => SINGULAR | 1,
+            };
+            queue.fill(result, 1, &total.to_ne_bytes())
+        }
     }
 
     fn finish(&self, total: u64) -> Result<u64> {
         if total & SINGULAR != 0 {
             return Err(Error::Singular { position: total ^ SINGULAR, matrix: 0, site: Site::none() });
         }
-        if total > I::LARGEST as u64 {
+        if total > I::LARGEST as u64 && self.systems.is_none() {
             let kind = <I as crate::core::element::Element>::DTYPE;
             let text = format!("the factor has {total} entries, too many for {kind} indices: use i64");
             return Err(Error::invalid("indices", text));
@@ -202,13 +237,19 @@ impl Direct {
     /// For Cholesky and QR it reads only the structure. For LU and LDL it also reads the values: it finds the rows (for LDL:
     /// the pairs of rows) that bring large entries to the diagonal, and the scales that make these entries 1. Later
     /// factorizations take both over, so analyse again if the values have changed so much that
-    /// [`SparseFactor::perturbed`](super::SparseFactor::perturbed) counts small pivots. The call waits for the result. Host
-    /// engine only.
+    /// [`SparseFactor::perturbed`](super::SparseFactor::perturbed) counts small pivots. The call waits for the result.
+    ///
+    /// On a GPU cuDSS does it, mostly on the CPU: for a grid of 64^3 points it takes seconds, where a factorization takes a tenth of
+    /// one. Analyses, factorizations and solutions of a GPU take turns there. The analysis keeps the memory of its last factor for
+    /// the next one. That memory is cuDSS's own, so the device's limit does not count it.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if A is not square (for QR: if it has more columns than rows), or if the factor has
     /// more entries than the index type can count; [`Error::Singular`] with a row of A, counted from 1, if A is singular whatever
-    /// its values are (LU and LDL); [`Error::Unsupported`] on a GPU; a stale or foreign matrix; [`Error::OutOfMemory`].
+    /// its values are (LU and LDL; a GPU tells it of a matrix without entries only, and counts [`perturbed`](super::SparseFactor::perturbed)
+    /// pivots of others); [`Error::LibraryMissing`] without cuDSS 1 (`libcudss.so.1`) on a GPU; [`Error::Unsupported`] for QR on a
+    /// GPU, and on an isolated GPU, in whose worker the factors would have to stay; a stale or foreign matrix;
+    /// [`Error::OutOfMemory`].
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -236,7 +277,9 @@ impl Direct {
         }
         let len = factorization.plan_len(cols);
         let len = len.ok_or_else(|| Error::invalid("a", "the number of columns overflows"))?;
-        let analyse = Analyse::<T, I> { factorization, rows, cols, nnz, _types: PhantomData };
+        let systems = Systems::of(&self.device);
+        let op_systems = systems.clone();
+        let analyse = Analyse::<T, I> { factorization, rows, cols, nnz, systems: op_systems, _types: PhantomData };
         let reads = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
         let Found(plan, total) = self.submit(analyse, reads, (self.device.unwritten(len)?,))?.await_result()?;
         // It fits the index type, and that fits the address space or the allocation of the factor fails.
@@ -244,6 +287,6 @@ impl Direct {
         let plan = plan.share();
         let (order, name) = (plan.slice(0..cols)?, a.structure_name());
         let of_a = [a.offsets().clone(), a.indices().clone()];
-        Ok(Analysis { factorization, rows, cols, nnz, order, plan, lower, name, of_a })
+        Ok(Analysis { factorization, rows, cols, nnz, order, plan, lower, name, of_a, systems })
     }
 }

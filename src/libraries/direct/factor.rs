@@ -2,10 +2,12 @@
 
 #[cfg(feature = "host")]
 use super::host::{self, Plan};
-use super::{Analysis, Direct, Factorization};
+use super::native::{Held, Owner};
+use super::{Analysis, Direct, Factorization, Factors};
 use crate::core::buffer::{DeviceBuffer, GpuRef, List};
 use crate::core::error::{Error, Result, Site};
 use crate::core::op::{Cost, OperandNames, Output, Spans};
+use crate::core::sync::Arc;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::libraries::routine::{Call, Routine};
 use crate::libraries::sparse::{Csr, SolveElement, SparseIndex};
@@ -19,6 +21,10 @@ use std::marker::PhantomData;
 /// units of the precision of the scaled matrix) or tiny beside its row and column is replaced instead, and counted by
 /// [`perturbed`](Self::perturbed), as one that costs three digits is. If there is any, [`solve`](Self::solve) refuses the factor:
 /// [`solve_checked`](Self::solve_checked) takes it, refines, and reports whether the solution is right.
+///
+/// On a GPU the factor is in memory of cuDSS, which replaces pivots below 1e-13 (1e-5 in single precision) of the scaled matrix. It
+/// goes back to its analysis with the last solution that uses it. One factor of an analysis at a time needs no other analysis: a second one
+/// that lives beside it is analysed again. The last bits of factors and solutions differ from run to run there.
 #[derive(Debug)]
 pub struct SparseFactor<T: SolveElement, I: SparseIndex = i32> {
     pub(super) analysis: Analysis<I>,
@@ -26,6 +32,8 @@ pub struct SparseFactor<T: SolveElement, I: SparseIndex = i32> {
     pub(super) rows: GpuRef<I>,
     pub(super) values: GpuRef<T>,
     pub(super) pivots: Pivots,
+    /// On a GPU the library's object; rows and values are those of A then.
+    pub(super) held: Option<Owner>,
 }
 
 /// How many eigenvalues of a Hermitian matrix are positive, and how many negative.
@@ -52,7 +60,7 @@ impl<T: SolveElement, I: SparseIndex> SparseFactor<T, I> {
     }
 
     /// How many pivots were too small: replaced, or so small beside their row and column that they cost three digits or more.
-    /// Always 0 for Cholesky.
+    /// Always 0 for Cholesky on the host. A GPU counts those that were replaced, and also those that the host calls singular.
     pub fn perturbed(&self) -> usize {
         self.pivots.perturbed
     }
@@ -76,6 +84,9 @@ impl<T: SolveElement, I: SparseIndex> SparseFactor<T, I> {
         if !matches!(self.analysis.factorization, Factorization::Cholesky(_)) {
             let text = format!("the parts of {:?}: only those of Cholesky are given", self.analysis.factorization);
             return Err(Error::unsupported(text));
+        }
+        if self.held.is_some() {
+            return Err(Error::unsupported("the parts of a factor on a GPU: cuDSS does not give them"));
         }
         let n = self.n();
         let offsets = self.analysis.plan.slice(2 * n..3 * n + 1)?;
@@ -108,7 +119,7 @@ pub(crate) enum Stopped {
 /// The verdict in sixteen bytes, as bits: zeros and the pivots, or the kind and the place.
 type Packed = Complex<f64>;
 
-#[cfg(feature = "host")]
+#[cfg(any(feature = "host", feature = "cuda"))]
 fn pack(verdict: std::result::Result<Pivots, Stopped>) -> Packed {
     let (kind, first, second) = match verdict {
         Ok(Pivots { perturbed, negative }) => (0, perturbed, negative),
@@ -139,7 +150,10 @@ pub(super) struct Factor<T, I> {
     factorization: Factorization,
     n: usize,
     nnz: usize,
+    /// The entries of L; none if the library keeps it.
     lower: usize,
+    #[serde(skip)]
+    held: Option<Arc<Held>>,
     _types: PhantomData<fn() -> (T, I)>,
 }
 
@@ -158,6 +172,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
     type Front = crate::libraries::direct::Direct;
     const NAME: &'static str = "sparse_factor";
     const OPERANDS: OperandNames = (&["a", "a", "a", "plan"], &["rows", "values"]);
+    const BLOCKING: bool = true;
     /// Offsets, indices and values of A; the plan.
     type Reads = (I, I, T, List<I>);
     type Output = Factored<T, I>;
@@ -166,7 +181,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
     fn check(&self, reads: &Spans<Self::Reads>, (rows, values): &Spans<(I, T)>) -> Result<()> {
         let (offsets, indices, entries, plan) = reads;
         super::check_matrix((self.n, self.nnz), [offsets.len(), indices.len(), entries.len()])?;
-        super::check_factor(self.factorization, self.lower, [rows.len(), values.len()])?;
+        Factors::Buffers(self.lower).check(self.factorization, [rows.len(), values.len()])?;
         super::check_plans(self.factorization, (self.n, self.n, self.nnz), plan)
     }
 
@@ -193,8 +208,23 @@ impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
     }
 
     #[cfg(feature = "cuda")]
-    fn cuda(&self, _: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        Err(super::unsupported())
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        use super::native::{Recipe, factor};
+        let (offsets, indices, values, plans) = queue.reads();
+        let recipe = Recipe::new::<T, I>(self.factorization, self.n, self.nnz);
+        let (analysed, own) = match plans[..] {
+            [plan] => ((plan, *indices), None),
+            [plan, _, of_indices] => ((plan, of_indices), Some([offsets.address(), indices.address()])),
+            _ => return Err(super::other_structure()),
+        };
+        let (plan, of_indices) = analysed;
+        let a = [recipe.offsets_of(plan.address()), of_indices.address(), values.address()];
+        let result = queue.result()?;
+        // SAFETY: operands with the lengths of the matrix (checked), of a structure that was validated; the result has 16 bytes.
+        unsafe {
+            let verdict = factor(queue, self.held.as_deref(), recipe, a, own)?;
+            queue.fill(result, 1, bytemuck::bytes_of(&pack(verdict)))
+        }
     }
 
     fn finish(&self, raw: Packed) -> Result<Pivots> {
@@ -204,7 +234,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Factor<T, I> {
 
 impl Direct {
     /// The factor of a square matrix whose structure was analysed, by the factorization of the analysis. The call waits for the
-    /// result. Host engine only.
+    /// result.
     ///
     /// The factor keeps A alive, which [`SparseFactor::solve_checked`] reads.
     ///
@@ -212,8 +242,8 @@ impl Direct {
     /// [`Error::InvalidArgument`] if the analysis is for another structure or for QR, or if a value that is read is infinite or NaN;
     /// [`Error::NotPositiveDefinite`] with the position, counted from 1 in the elimination order ([`Analysis::order`]), of
     /// the pivot that is not positive (Cholesky); [`Error::Singular`] with a row of A, counted from 1, whose pivot is zero as the
-    /// rest of its row or column is (LU, LDL); a stale or foreign matrix; [`Error::Unsupported`] on a GPU;
-    /// [`Error::OutOfMemory`].
+    /// rest of its row or column is (LU and LDL on the host; a GPU counts it as [`perturbed`](SparseFactor::perturbed)), or is not a
+    /// finite number; a stale or foreign matrix; [`Error::OutOfMemory`].
     ///
     /// ```
     /// # fn main() -> Result<(), windlass::Error> {
@@ -240,14 +270,27 @@ impl Direct {
             return Err(Error::invalid("analysis", "made for QR, which keeps no factor: call `solve_qr`"));
         }
         analysis.check(a)?;
-        let op = Factor::<T, I> { factorization, n, nnz: a.nnz(), lower, _types: PhantomData };
+        let held = analysis.systems.as_ref().map(|systems| systems.place());
+        let lower = if held.is_some() { 0 } else { lower };
+        let op = Factor::<T, I> {
+            factorization,
+            n,
+            nnz: a.nnz(),
+            lower,
+            held: held.as_ref().map(Owner::held),
+            _types: PhantomData,
+        };
         let plan = analysis.plan(a);
         let reads = (a.offsets().as_in(), a.indices().as_in(), a.values().as_in(), &plan[..]);
         let values = super::values_of(factorization, lower);
         let made = (self.device.unwritten(lower)?, self.device.unwritten(values)?);
         let Factored(rows, values, pivots) = self.submit(op, reads, made)?.await_result()?;
-        let (rows, values) = (rows.share(), values.share());
-        Ok(SparseFactor { analysis: analysis.clone(), a: a.clone(), rows, values, pivots })
+        let (rows, values) = match held {
+            // What the library reads with the factor, so that it outlasts the solutions.
+            Some(_) => (analysis.indices().clone(), a.values().clone()),
+            None => (rows.share(), values.share()),
+        };
+        Ok(SparseFactor { analysis: analysis.clone(), a: a.clone(), rows, values, pivots, held })
     }
 
     /// The factor of a matrix with the structure of the one that was factored, and other values, by the same analysis: for

@@ -1,5 +1,5 @@
-//! Direct solvers of sparse systems: factorizations with fill, in an elimination order that keeps the fill small. Host engine
-//! only.
+//! Direct solvers of sparse systems: factorizations with fill, in an elimination order that keeps the fill small. On a GPU by cuDSS 1,
+//! all but QR.
 //!
 //! ```
 //! # fn main() -> Result<(), windlass::Error> {
@@ -26,6 +26,13 @@
 //! | [`Lu`](Factorization::Lu) | square | all | [`Error::Singular`], [`SparseFactor::perturbed`] |
 //! | [`Qr`](Factorization::Qr) | at least as many rows as columns | all | [`Error::Singular`] |
 //!
+//! # On a GPU
+//! cuDSS does the work, which is a library that NVIDIA ships by itself (`pip install nvidia-cudss-cu13` or `nvidia-cudss-cu12`); without
+//! `libcudss.so.1` every call is [`Error::LibraryMissing`]. Its calls take turns on one stream. It has no QR, gives no
+//! [`parts`](SparseFactor::parts), and is not for isolated GPUs, whose worker could not know when a factor is dropped: these are
+//! [`Error::Unsupported`]. It tells no singular matrix: it replaces pivots and counts them ([`SparseFactor::perturbed`]). Solutions
+//! are no steps of programs there. Bits differ from run to run.
+//!
 //! # Which solution is right
 //! A factorization reports values that are infinite or NaN, and pivots that are zero. LU and LDL replace pivots that are too small,
 //! so that the structure stays the one that was analysed. [`SparseFactor::solve`] refuses such a factor, as its solutions would be
@@ -39,13 +46,21 @@
 // | `solve` | solutions, and solutions that are refined and checked |
 // | `qr` | least squares and unsymmetric systems |
 // | `host` | the arithmetic of the host engine |
+// | `native` | cuDSS; `nothing` is in its place without the CUDA engine |
 
 mod analyse;
 mod factor;
 #[cfg(feature = "host")]
 mod host;
+#[cfg(feature = "cuda")]
+pub(crate) mod native;
+#[cfg(not(feature = "cuda"))]
+mod nothing;
 mod qr;
 mod solve;
+
+#[cfg(not(feature = "cuda"))]
+use nothing as native;
 
 pub use crate::libraries::flags::Symmetry;
 pub use analyse::{Analysis, Factorization};
@@ -72,6 +87,21 @@ impl Direct {
         &self.device
     }
 
+    /// Loads cuDSS on a GPU, before its first use; a handle for each value type is made when that type is first used (66 MiB and 15
+    /// ms). On a host device there is nothing to do.
+    ///
+    /// # Errors
+    /// [`Error::LibraryMissing`] if cuDSS 1 is not found; an error of the device.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// windlass::Device::host()?.direct().warm()?;
+    /// # Ok(()) }
+    /// ```
+    pub fn warm(&self) -> Result<()> {
+        crate::device::library::warm(&self.device, "direct")
+    }
+
     /// Submits an operation.
     fn submit<R: Routine<Front = Self>>(
         &self,
@@ -85,6 +115,7 @@ impl Direct {
 
 impl Front for Direct {
     const LIBRARY: &'static str = "direct";
+    const IS_POOLED: bool = true;
 }
 
 /// Fronts of libraries: direct solvers of sparse systems.
@@ -95,13 +126,18 @@ impl Device {
     }
 }
 
-/// The reason why no GPU supports this.
+/// The most corrections of one column.
+const STEPS: usize = 10;
+/// The backward error that a solution may have, in units of the precision.
+const UNITS: f64 = 100.0;
+
+/// The reason why no GPU has QR.
 #[cfg(feature = "cuda")]
-fn unsupported() -> Error {
+#[cold]
+fn no_qr() -> Error {
     Error::unsupported(
-        "direct solvers for sparse systems on a GPU: cuSOLVER's routines are deprecated, and their successor, cuDSS, \
-         is a separate library that is not used yet; factor on `Device::host()`, or use the iterative solvers of \
-         `sparse()`",
+        "QR of a sparse matrix on a GPU: cuDSS has none; factor `[I A; A^H 0]` by LDL, whose solution for `[b; 0]` ends in that of \
+         the least-squares problem, or call `solve_qr` on `Device::host()`",
     )
 }
 
@@ -163,12 +199,31 @@ fn check_matrix((rows, nnz): (usize, usize), [offsets, indices, values]: [usize;
     Err(Error::invalid("a", format!("{values} entries and {offsets} offsets, not {nnz} of {rows} rows")))
 }
 
-/// Checks the lengths of the rows and values of a factor.
-fn check_factor(factorization: Factorization, lower: usize, [rows, values]: [usize; 2]) -> Result<()> {
-    if rows == lower && values == values_of(factorization, lower) {
-        return Ok(());
+/// Where a factor is.
+#[derive(Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+enum Factors {
+    /// In buffers, with so many entries of L.
+    Buffers(usize),
+    /// In an object of the library: the operands are indices and values of A instead, so many.
+    Library(usize),
+}
+
+impl Factors {
+    /// The lengths of the rows and of the values.
+    fn lengths(self, factorization: Factorization) -> [usize; 2] {
+        match self {
+            Factors::Buffers(lower) => [lower, values_of(factorization, lower)],
+            Factors::Library(nnz) => [nnz, nnz],
+        }
     }
-    Err(Error::invalid("factor", format!("{values} values and {rows} row indices for {lower} entries")))
+
+    /// Checks the lengths of the rows and values.
+    fn check(self, factorization: Factorization, [rows, values]: [usize; 2]) -> Result<()> {
+        if self.lengths(factorization) == [rows, values] {
+            return Ok(());
+        }
+        Err(Error::invalid("factor", format!("{values} values and {rows} row indices of another factor")))
+    }
 }
 
 /// Registers the operations that a worker of another executable can run.

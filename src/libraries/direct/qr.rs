@@ -38,6 +38,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     type Front = crate::libraries::direct::Direct;
     const NAME: &'static str = "sparse_qr";
     const OPERANDS: OperandNames = (&["a", "a", "a", "plan", "b"], &["x"]);
+    const IN_HOST_PROGRAMS: bool = true;
     /// Offsets, indices and values of A; the plan; B.
     type Reads = (I, I, T, List<I>, T);
     type Output = DeviceBuffer<T>;
@@ -84,7 +85,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
 
     #[cfg(feature = "cuda")]
     fn cuda(&self, _: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        Err(super::unsupported())
+        Err(super::no_qr())
     }
 
     fn finish(&self, position: u64) -> Result<()> {
@@ -101,7 +102,8 @@ impl Direct {
     /// Solves the least-squares problem `min ||A * X - B||` for a matrix A of full rank whose structure was analysed;
     /// if A is square, X solves `A * X = B`. It computes R of `A = Q * R` and applies the rotations to the right-hand
     /// sides at the same time, so Q is not stored. B and X are tensors of two axes whose columns are contiguous, or both of one
-    /// axis: B has as many rows as A has rows, X as many as A has columns. Host engine only.
+    /// axis: B has as many rows as A has rows, X as many as A has columns. Host
+    /// engine only: [`analyse`](Self::analyse) refuses QR on a GPU, as cuDSS has none.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the analysis is for another method, another size or another number of entries, the

@@ -4,7 +4,8 @@
 use super::host::solve::{Indices, Solver};
 #[cfg(feature = "host")]
 use super::host::{self, Plan, refine::System};
-use super::{Direct, Factorization, SparseFactor};
+use super::native::{Owner, Use};
+use super::{Direct, Factorization, Factors, SparseFactor};
 use crate::core::buffer::DeviceBuffer;
 use crate::core::error::{Error, Result, Site};
 use crate::core::op::{Cost, OperandNames, Spans, Verdict};
@@ -25,14 +26,14 @@ pub(super) struct Solving {
     factorization: Factorization,
     trans: Transpose,
     n: usize,
-    lower: usize,
+    factors: Factors,
     x: DenseAt,
 }
 
 impl Solving {
     fn check(&self, plan: usize, factor: [usize; 2], x: usize) -> Result<()> {
         super::check_plan(self.factorization, self.n, plan)?;
-        super::check_factor(self.factorization, self.lower, factor)?;
+        self.factors.check(self.factorization, factor)?;
         self.x.check("x", x)
     }
 
@@ -42,7 +43,8 @@ impl Solving {
     }
 
     fn cost<T>(&self) -> Cost {
-        let entries = super::values_of(self.factorization, self.lower).max(2 * self.lower);
+        let [rows, values] = self.factors.lengths(self.factorization);
+        let entries = values.max(rows.saturating_mul(2));
         let moved = entries.saturating_mul(self.x.cols).saturating_mul(size_of::<T>());
         Cost { flops: 0, bytes: moved as u64 }
     }
@@ -58,6 +60,8 @@ impl Solving {
 #[serde(bound = "")]
 pub(super) struct Solve<T, I> {
     solving: Solving,
+    #[serde(skip)]
+    held: Option<Use>,
     _types: PhantomData<fn() -> (T, I)>,
 }
 
@@ -65,6 +69,7 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     type Front = crate::libraries::direct::Direct;
     const NAME: &'static str = "sparse_solve";
     const OPERANDS: OperandNames = (&["plan", "factor", "factor"], &["b"]);
+    const IN_HOST_PROGRAMS: bool = true;
     /// The plan; rows and values of the factor.
     type Reads = (I, I, T);
     type Output = DeviceBuffer<T>;
@@ -92,8 +97,17 @@ impl<T: SolveElement, I: SparseIndex> Routine for Solve<T, I> {
     }
 
     #[cfg(feature = "cuda")]
-    fn cuda(&self, _: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        Err(super::unsupported())
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        use super::native::{Recipe, solve};
+        let ((plan, indices, values), (b,)) = (*queue.reads(), *queue.writes());
+        let Solving { factorization, trans, n, x, .. } = self.solving;
+        if n == 0 || x.cols == 0 {
+            return Ok(());
+        }
+        let recipe = Recipe::new::<T, I>(factorization, n, values.len());
+        let a = [recipe.offsets_of(plan.address()), indices.address(), values.address()];
+        // SAFETY: operands with the lengths of the matrix that was factored (checked), and columns that lie in B.
+        unsafe { solve(queue, self.held.as_ref(), recipe, a, trans, (b.address(), x.ld, x.cols)) }
     }
 
     fn finish(&self, (): ()) -> Result<()> {
@@ -108,6 +122,8 @@ pub(super) struct SolveChecked<T, I> {
     solving: Solving,
     nnz: usize,
     b: DenseAt,
+    #[serde(skip)]
+    held: Option<Use>,
     _types: PhantomData<fn() -> (T, I)>,
 }
 
@@ -115,6 +131,8 @@ impl<T: SolveElement, I: SparseIndex> Routine for SolveChecked<T, I> {
     type Front = crate::libraries::direct::Direct;
     const NAME: &'static str = "sparse_solve_checked";
     const OPERANDS: OperandNames = (&["a", "a", "a", "plan", "factor", "factor", "b"], &["x"]);
+    const BLOCKING: bool = true;
+    const IN_HOST_PROGRAMS: bool = true;
     /// Offsets, indices and values of A; the plan; rows and values of the factor; B.
     type Reads = (I, I, T, I, I, T, T);
     type Output = DeviceBuffer<T>;
@@ -163,8 +181,21 @@ impl<T: SolveElement, I: SparseIndex> Routine for SolveChecked<T, I> {
     }
 
     #[cfg(feature = "cuda")]
-    fn cuda(&self, _: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
-        Err(super::unsupported())
+    fn cuda(&self, queue: &mut Enqueue<'_, Call<Self>>) -> Result<()> {
+        use super::native::{Recipe, solve_checked};
+        let (offsets, indices, values, _, _, _, b) = *queue.reads();
+        let (x,) = *queue.writes();
+        let Solving { factorization, trans, n, x: at, .. } = self.solving;
+        let wrong = queue.result()?;
+        queue.zero_result()?;
+        if n == 0 || at.cols == 0 {
+            return Ok(());
+        }
+        let recipe = Recipe::new::<T, I>(factorization, n, values.len());
+        let a = [offsets.address(), indices.address(), values.address()];
+        let (b, x) = ((b.address(), self.b.ld, self.b.cols), (x.address(), at.ld, at.cols));
+        // SAFETY: as above; the structure of A is the one that was analysed, or its factor had not been made. The result is a u64.
+        unsafe { solve_checked(queue, self.held.as_ref(), recipe, (a, trans), (b, x), wrong) }
     }
 
     fn finish(&self, count: u64) -> Result<()> {
@@ -174,12 +205,14 @@ impl<T: SolveElement, I: SparseIndex> Routine for SolveChecked<T, I> {
 
 impl<T: SolveElement, I: SparseIndex> SparseFactor<T, I> {
     fn solving(&self, trans: Transpose, x: DenseAt) -> Solving {
-        let (factorization, n, lower) = (self.analysis.factorization, self.n(), self.analysis.lower);
-        Solving { factorization, trans, n, lower, x }
+        let (factorization, n, factors) = (self.analysis.factorization, self.n(), self.analysis.factors());
+        Solving { factorization, trans, n, factors, x }
     }
 
     /// Solves `op(A) * X = B` and overwrites B with X, where `op(A)` is A, its transpose or its adjoint. B is a tensor of two
     /// axes whose columns are contiguous, or of one axis. There is no verdict: [`solve_checked`](Self::solve_checked) has one.
+    /// No program of a GPU has it as a step, since cuDSS's handle has a stream of its own and is not said to be capturable; one of a
+    /// host device has.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if pivots of the factor were [`perturbed`](Self::perturbed), if B has not as many rows as A, or
@@ -196,7 +229,11 @@ impl<T: SolveElement, I: SparseIndex> SparseFactor<T, I> {
             }
         };
         b.submit((Solve::<T, I>::NAME, "direct"), at, |at, b| {
-            let op = Solve::<T, I> { solving: self.solving(trans, at), _types: PhantomData };
+            let op = Solve::<T, I> {
+                solving: self.solving(trans, at),
+                held: self.held.as_ref().map(Owner::share),
+                _types: PhantomData,
+            };
             direct.submit(op, (self.analysis.plan.as_in(), self.rows.as_in(), self.values.as_in()), (b,))
         })
     }
@@ -245,7 +282,8 @@ impl<T: SolveElement, I: SparseIndex> SparseFactor<T, I> {
             .and_then(|(b, of_b)| Ok((b, DenseAt::from_columns("b", &of_b)?, DenseAt::from_columns("x", x.layout())?)));
         x.submit((SolveChecked::<T, I>::NAME, "direct"), operands, |(b, of_b, of_x), x| {
             let (solving, nnz) = (self.solving(trans, of_x), self.a.nnz());
-            let op = SolveChecked::<T, I> { solving, nnz, b: of_b, _types: PhantomData };
+            let held = self.held.as_ref().map(Owner::share);
+            let op = SolveChecked::<T, I> { solving, nnz, b: of_b, held, _types: PhantomData };
             let a = (self.a.offsets().as_in(), self.a.indices().as_in(), self.a.values().as_in());
             let factor = (self.analysis.plan.as_in(), self.rows.as_in(), self.values.as_in());
             direct.submit(op, (a.0, a.1, a.2, factor.0, factor.1, factor.2, b), (x,))

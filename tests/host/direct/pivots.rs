@@ -1,6 +1,6 @@
 //! Factors of matrices that are not definite: LU, LDL, inertia, small pivots, and solutions that are checked.
 
-use super::{assert_solved, columns_of, definite, epsilon, half, hermitian, largest, rest, small, wide};
+use super::{assert_solved, columns_of, definite, epsilon, half, having, hermitian, largest, rest, small, wide};
 use crate::common::{LONG, Rng, Sample, assert_same_bits, devices, down, host, is_host, refused, up};
 use crate::sparse::matrices::{convection, poisson};
 use crate::sparse::model::{Model, Place};
@@ -79,7 +79,12 @@ fn assert_solves<T: Sample + SolveElement + Value, I: Place>(
                 continue;
             }
             let one = factor.solve(&direct, trans, up(device, b)).unwrap().await_result().unwrap();
-            assert_same_bits(&down(device, &one.into_buffer()), x, &format!("{what}: column {k} by itself"));
+            let one = down(device, &one.into_buffer());
+            if is_host(device) {
+                assert_same_bits(&one, x, &format!("{what}: column {k} by itself"));
+            } else {
+                assert!(backward(&model, &one, b) <= 1000.0, "{what}: column {k} by itself");
+            }
         }
     }
 }
@@ -144,7 +149,7 @@ fn general<T: Sample + SolveElement + Value>(rng: &mut Rng) -> Vec<(&'static str
 #[test]
 fn square_systems_are_solved_by_lu() {
     fn case<T: Sample + SolveElement + Value>() {
-        for device in devices().into_iter().filter(is_host) {
+        for device in having() {
             let mut rng = Rng::new(29);
             for (name, model) in general::<T>(&mut rng) {
                 let made = factor(&device, Factorization::Lu, &model.up_csr::<i32>(&device));
@@ -166,7 +171,7 @@ fn square_systems_are_solved_by_lu() {
 #[test]
 fn indefinite_systems_are_solved_from_one_triangle_and_their_eigenvalues_counted() {
     fn case<T: Sample + SolveElement + Value>() {
-        for device in devices().into_iter().filter(is_host) {
+        for device in having() {
             let mut rng = Rng::new(31);
             let mut all: Vec<(&str, Model<T>, usize)> =
                 definite::<T>(&mut rng).into_iter().map(|(name, model)| (name, model, 0)).collect();
@@ -200,7 +205,7 @@ fn indefinite_systems_are_solved_from_one_triangle_and_their_eigenvalues_counted
 #[test]
 fn complex_symmetric_systems_are_solved_from_one_triangle() {
     fn case<T: Sample + SolveElement + Value>() {
-        for device in devices().into_iter().filter(is_host) {
+        for device in having() {
             let mut rng = Rng::new(37);
             // A wave equation with losses, and what has a block of zeros.
             let mut wave = poisson::<T>(&[9, 7]);
@@ -325,13 +330,16 @@ fn small_pivots_are_counted_and_checked_solutions_are_right_all_the_same() {
 
 #[test]
 fn values_that_are_no_numbers_are_refused_where_they_are_read() {
-    for device in devices().into_iter().filter(is_host) {
+    for device in having() {
         let direct = device.direct();
         let model = hermitian::<f64>(&mut Rng::new(41), 9, |i, j, rng| rng.below(3) == 0 || i == j + 1);
         let ways = [Factorization::Lu, LDL, Factorization::Cholesky(Uplo::Lower), Factorization::Qr];
         for (how, bad) in
             ways.into_iter().flat_map(|how| [(how, f64::NAN), (how, f64::INFINITY), (how, f64::NEG_INFINITY)])
         {
+            if how == Factorization::Qr && !is_host(&device) {
+                continue;
+            }
             let analysis = direct.analyse(how, &model.up_csr::<i32>(&device)).unwrap();
             for at in [(4, 4), (5, 4)] {
                 let mut other = model.clone();
@@ -393,7 +401,7 @@ fn a_new_factor_of_an_old_one_has_the_bits_of_a_first_one() {
 
 #[test]
 fn a_factor_is_made_of_its_own_structure_alone() {
-    for device in devices().into_iter().filter(is_host) {
+    for device in having() {
         let direct = device.direct();
         let (one, other) = ([(0, 0), (1, 1), (2, 2), (1, 0), (2, 0)], [(0, 0), (1, 1), (2, 2), (1, 0), (2, 1)]);
         let of = |places: [(usize, usize); 5]| {
@@ -406,6 +414,9 @@ fn a_factor_is_made_of_its_own_structure_alone() {
             let made = direct.refactor(made, &of(one)).unwrap();
             let (name, reason) = refused(&direct.refactor(made, &of(other)).unwrap_err());
             assert!(name == "a" && reason.contains("analyse"), "{how:?}: {reason}");
+        }
+        if !is_host(&device) {
+            continue;
         }
         let analysis = direct.analyse(Factorization::Qr, &of(one)).unwrap();
         assert!(refused(&direct.factor(&analysis, &of(one)).unwrap_err()).1.contains("solve_qr"));

@@ -74,6 +74,8 @@ fn compile_all(files: &[PathBuf], into: &Path) -> io::Result<()> {
     library("libcusparse.so.12", &of_sparse, &link("libcuda.so.1"))?;
     let of_tensor = named(|name| matches!(name, "cutensor.c" | "cublas_numbers.c" | "cublas_shared.c"));
     library("libcutensor.so.2", &of_tensor, &link("libcuda.so.1"))?;
+    let of_direct = named(|name| matches!(name, "cudss.c" | "cublas_numbers.c" | "cublas_shared.c"));
+    library("libcudss.so.1", &of_direct, &link("libcuda.so.1"))?;
     let of_nccl = named(|name| matches!(name, "nccl.c" | "cublas_numbers.c" | "cublas_shared.c"));
     library("libnccl.so.2", &of_nccl, &link("libcuda.so.1"))?;
     let of_solver =

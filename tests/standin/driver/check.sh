@@ -27,6 +27,8 @@ $compiler $flags -shared -Wl,-soname,libcusparse.so.12 -Wl,-z,nodelete -Wl,-rpat
     -o "$folder/libcusparse.so.12" $(sources cusparse cublas_numbers cublas_shared) -L"$folder" -l:libcuda.so.1 -lm
 $compiler $flags -shared -Wl,-soname,libcusolver.so.12 -Wl,-z,nodelete -Wl,-rpath,'$ORIGIN' \
     -o "$folder/libcusolver.so.12" $(sources $solver) -L"$folder" -l:libcuda.so.1 -lm
+$compiler $flags -shared -Wl,-soname,libcudss.so.1 -Wl,-z,nodelete -Wl,-rpath,'$ORIGIN' -o "$folder/libcudss.so.1" \
+    $(sources cudss cublas_numbers cublas_shared) -L"$folder" -l:libcuda.so.1 -lm
 $compiler $flags -shared -Wl,-soname,libnccl.so.2 -Wl,-z,nodelete -Wl,-rpath,'$ORIGIN' -o "$folder/libnccl.so.2" \
     $(sources nccl cublas_numbers cublas_shared) -L"$folder" -l:libcuda.so.1 -lm
 $compiler $flags -shared -Wl,-soname,libnvtx3interop.so.1 -o "$folder/libnvtx3interop.so.1" $(sources nvtx) -L"$folder" \

@@ -1,4 +1,4 @@
-//! The scripted stand-in for `libcuda`, `libcublas`, `libcublasLt`, `libcufft`, `libcutensor`, `libnccl` and NVTX: compiled when first needed, opened before
+//! The scripted stand-in for `libcuda`, `libcublas`, `libcublasLt`, `libcufft`, `libcutensor`, `libcudss`, `libnccl` and NVTX: compiled when first needed, opened before
 //! cudarc looks.
 //!
 //! `mod standin;` in an integration test, then `let driver = standin::session();` as the first line of a test. A session
@@ -159,6 +159,7 @@ pub(crate) fn driver() -> &'static Driver {
             "libcusparse.so.12",
             "libcusolver.so.12",
             "libcutensor.so.2",
+            "libcudss.so.1",
             "libnccl.so.2",
             "libnvtx3interop.so.1",
             "libcuda.so",

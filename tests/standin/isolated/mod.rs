@@ -153,6 +153,21 @@ fn the_worker_tells_the_versions_of_its_libraries() {
     });
 }
 
+/// A factor of the library would stay in the worker.
+#[test]
+fn direct_solvers_in_a_worker_are_unsupported_and_say_why() {
+    inside(&this_test!(), &[], || {
+        let device = isolated().open().unwrap();
+        let a = device.sparse().upload_csr(2, 2, &[0, 1, 2], &[0, 1], &[4.0f64, 2.0]).unwrap();
+        for how in
+            [windlass::direct::Factorization::Lu, windlass::direct::Factorization::Cholesky(windlass::Uplo::Lower)]
+        {
+            let error = device.direct().analyse(how, &a).unwrap_err();
+            assert!(matches!(error, Error::Unsupported { .. }) && error.to_string().contains("isolated"), "{error}");
+        }
+    });
+}
+
 /// It holds what an engine in this process would, and says so.
 #[test]
 fn the_worker_says_what_it_holds_and_nobody_waits_for_it() {

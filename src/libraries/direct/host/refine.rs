@@ -3,15 +3,10 @@
 use super::Matrix;
 use super::solve::Solver;
 use crate::core::room::{OrUnwind, copied, filled};
-use crate::libraries::direct::Factorization;
+use crate::libraries::direct::{Factorization, STEPS, UNITS};
 use crate::libraries::flags::Transpose;
 use crate::libraries::sparse::SolveElement;
 use crate::libraries::sparse::host::{at, put};
-
-/// The most corrections of one column.
-const STEPS: usize = 10;
-/// The backward error that a solution may have, in units of the precision.
-const UNITS: f64 = 100.0;
 
 impl<T: SolveElement> Matrix<'_, T> {
     /// Calls `each` with row, column and value of every entry of `op(A)`, of which only one triangle may be stored.
