@@ -41,6 +41,16 @@ class Rows:
             x, w = self.filled(n, c, rows, rows), self.filled(k, c // groups, r, r)
             self.row(name, lambda: self.functional.conv2d(x, w, stride=s, padding=r // 2, groups=groups))
 
+    def gradients(self, n, shape):
+        c, k, r, s, rows = shape
+        name = f"{n}x{c}x{rows}x{rows} {k}x{r}x{r} s{s}"
+        x, w = self.filled(n, c, rows, rows), self.filled(k, c, r, r)
+        dy, of = self.filled(n, k, -(-rows // s), -(-rows // s)), self.torch.nn.grad
+        if self.filter in f"gradient of the input {name}":
+            self.row(f"gradient of the input {name}", lambda: of.conv2d_input(x.shape, w, dy, stride=s, padding=r // 2))
+        if self.filter in f"gradient of the filters {name}":
+            self.row(f"gradient of the filters {name}", lambda: of.conv2d_weight(x, w.shape, dy, stride=s, padding=r // 2))
+
     def norm(self, n, m):
         name = f"layer norm {n}x{m}"
         if self.filter in name:
@@ -52,6 +62,18 @@ class Rows:
         if self.filter in name:
             q, k, v = (self.filled(b, h, s, d) for _ in range(3))
             self.row(name, lambda: self.functional.scaled_dot_product_attention(q, k, v, is_causal=causal))
+
+    def attention_gradients(self, b, h, s, d):
+        name = f"attention and gradients {b}x{h}x{s}x{d}"
+        if self.filter in name:
+            q, k, v, dy = (self.filled(b, h, s, d) for _ in range(4))
+
+            def call():
+                with self.torch.enable_grad():
+                    own = [of.detach().requires_grad_() for of in (q, k, v)]
+                    self.torch.autograd.grad(self.functional.scaled_dot_product_attention(*own), own, dy)
+
+            self.row(name, call)
 
     def lstm(self, steps, batch, hidden, layers):
         name = f"lstm t{steps} b{batch} h{hidden} l{layers}"
@@ -110,10 +132,13 @@ def measure(threads, filter):
             for shape in LAYERS:
                 rows.convolution(n, shape)
             rows.convolution(n, (32, 32, 3, 1, 112), 32)
+        for shape in [(64, 64, 3, 1, 56), (128, 128, 3, 2, 56), (256, 256, 3, 1, 14), (512, 512, 3, 1, 7)]:
+            rows.gradients(8, shape)
         rows.norm(8192, 4096)
         rows.norm(1024, 12288)
         for causal in (False, True):
             rows.attention(1, 16, 1024, 64, causal)
+        rows.attention_gradients(1, 16, 1024, 64)
         rows.lstm(64, 16, 256, 2)
         rows.lstm(32, 64, 1024, 1)
         rows.images()

@@ -58,6 +58,23 @@ impl Rows {
         }
     }
 
+    /// Gradients of a convolution, of its input and of its filters.
+    fn gradients(&self, n: usize, [c, k, r, s, rows]: [usize; 5]) {
+        let name = format!("{n}x{c}x{rows}x{rows} {k}x{r}x{r} s{s}");
+        let (of, dnn) = (Convolution::new().stride(s).padding(r / 2), self.device.dnn());
+        let places = rows.div_ceil(s);
+        let (x, w) = (self.filled(&[n, c, rows, rows], 1.0), self.filled(&[k, c, r, r], 1.0));
+        let dy = self.filled(&[n, k, places, places], 1.0);
+        if self.has(&format!("gradient of the input {name}")) {
+            let call = || drop(dnn.convolve_data(&of, &dy, &w, [rows, rows]).unwrap().await_result().unwrap());
+            self.row(&format!("gradient of the input {name}"), call);
+        }
+        if self.has(&format!("gradient of the filters {name}")) {
+            let call = || drop(dnn.convolve_filter(&of, &x, &dy, [r, r]).unwrap().await_result().unwrap());
+            self.row(&format!("gradient of the filters {name}"), call);
+        }
+    }
+
     fn norm(&self, [n, m]: [usize; 2]) {
         let name = format!("layer norm {n}x{m}");
         if self.has(&name) {
@@ -76,6 +93,19 @@ impl Rows {
                 of = of.causal(Corner::TopLeft);
             }
             self.row(&name, || drop(dnn.attend(&of, &q, &k, &v).unwrap().await_result().unwrap()));
+        }
+    }
+
+    /// The forward pass that keeps what the backward pass needs, and that.
+    fn attention_gradients(&self, [b, h, s, d]: [usize; 4]) {
+        let name = format!("attention and gradients {b}x{h}x{s}x{d}");
+        if self.has(&name) {
+            let [q, k, v, dy] = [0, 1, 2, 3].map(|_| self.filled(&[b, h, s, d], 1.0));
+            let (of, dnn) = (Attention::new(), self.device.dnn());
+            self.row(&name, || {
+                let (o, sums) = dnn.attend_training(&of, &q, &k, &v).unwrap().await_result().unwrap();
+                drop(dnn.attend_gradients(&of, &q, &k, &v, &o, &dy, &sums).unwrap().await_result().unwrap());
+            });
         }
     }
 
@@ -174,11 +204,15 @@ fn main() {
         LAYERS.into_iter().for_each(|layer| rows.convolution(n, layer, 1));
         rows.convolution(n, [32, 32, 3, 1, 112], 32);
     }
+    for layer in [[64, 64, 3, 1, 56], [128, 128, 3, 2, 56], [256, 256, 3, 1, 14], [512, 512, 3, 1, 7]] {
+        rows.gradients(8, layer);
+    }
     rows.norm([8192, 4096]);
     rows.norm([1024, 12288]);
     for causal in [false, true] {
         rows.attention([1, 16, 1024, 64], causal);
     }
+    rows.attention_gradients([1, 16, 1024, 64]);
     rows.lstm([64, 16, 256, 2]);
     rows.lstm([32, 64, 1024, 1]);
     rows.images();

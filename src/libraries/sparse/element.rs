@@ -229,7 +229,7 @@ pub trait SparseIndex: Element + Ord {
     /// `cusparseIndexType_t`.
     #[doc(hidden)]
     const CODE: u32;
-    /// The index as a position. A negative one becomes `usize::MAX`, which is past every end.
+    /// The index as a position. A negative one becomes one that is past every end.
     #[doc(hidden)]
     fn place(self) -> usize;
     /// The index of a position that was checked to fit.
@@ -243,7 +243,11 @@ macro_rules! indices { ($($t:ty, $code:literal;)*) => { $(
         const CODE: u32 = $code;
         #[inline]
         fn place(self) -> usize {
-            usize::try_from(self).unwrap_or(usize::MAX)
+            match size_of::<usize>() < size_of::<Self>() {
+                true => usize::try_from(self).unwrap_or(usize::MAX),
+                // The sign becomes the highest bits: no instruction is needed to look at it.
+                false => self as usize,
+            }
         }
         #[inline]
         fn from_place(place: usize) -> Self {

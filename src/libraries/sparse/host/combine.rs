@@ -4,26 +4,31 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::spgemm::accumulate;
 use super::{Rows, at, put, split};
 
-/// One entry of a sum: its column, and the value of each matrix there.
-type Both<T> = (usize, Option<T>, Option<T>);
-
-/// The entries of a row of both matrices, by column.
+/// Calls `each` with the entries of a row of both matrices, by column: the value of each matrix there.
+#[inline(always)]
 fn merge<T: SparseElement, I: SparseIndex>(
     a: &Rows<'_, T, I>,
     b: &Rows<'_, T, I>,
     row: usize,
-) -> impl Iterator<Item = Both<T>> {
-    let (mut a, mut b) = (a.entries(row).peekable(), b.entries(row).peekable());
-    std::iter::from_fn(move || {
-        let column = match (a.peek(), b.peek()) {
-            (Some((left, _)), Some((right, _))) => *left.min(right),
-            (Some((column, _)), None) | (None, Some((column, _))) => *column,
-            (None, None) => return None,
+    mut each: impl FnMut(usize, Option<T>, Option<T>),
+) {
+    let (mut a, mut b) = (a.entries(row), b.entries(row));
+    let (mut left, mut right) = (a.next(), b.next());
+    loop {
+        let (column, of_a, of_b) = match (left, right) {
+            (Some((column, x)), Some((other, y))) if column == other => (column, Some(x), Some(y)),
+            (Some((column, x)), right) if right.is_none_or(|(other, _)| column < other) => (column, Some(x), None),
+            (_, Some((column, y))) => (column, None, Some(y)),
+            (_, None) => return,
         };
-        let left = a.next_if(|(c, _)| *c == column).map(|(_, value)| value);
-        let right = b.next_if(|(c, _)| *c == column).map(|(_, value)| value);
-        Some((column, left, right))
-    })
+        each(column, of_a, of_b);
+        if of_a.is_some() {
+            left = a.next();
+        }
+        if of_b.is_some() {
+            right = b.next();
+        }
+    }
 }
 
 /// Counts the entries of each row of the sum, as offsets; returns their total.
@@ -35,7 +40,9 @@ pub(crate) fn count<T: SparseElement, I: SparseIndex>(
     let bounds = split::by_entries(a.offsets, a.count, 4);
     split::each(&bounds, offsets.get_mut(1..).unwrap_or_default(), 1, &|rows, counts| {
         for (row, count) in rows.zip(counts) {
-            *count = I::from_place(merge(a, b, row).count());
+            let mut entries = 0;
+            merge(a, b, row, |_, _, _| entries += 1);
+            *count = I::from_place(entries);
         }
     });
     accumulate(offsets)
@@ -52,14 +59,17 @@ pub(crate) fn fill<T: SparseElement, I: SparseIndex>(
     let bounds = split::by_entries(a.offsets, a.count, 4);
     let cut = |row| at(offsets, row).place();
     split::each_two(&bounds, (indices, &cut), (values, &cut), &|rows, indices, values| {
-        let entries = rows.flat_map(|row| merge(a, b, row));
-        for ((column, left, right), (index, value)) in entries.zip(indices.iter_mut().zip(values)) {
-            *index = I::from_place(column);
-            *value = T::narrow(match (left, right) {
-                (Some(a), Some(b)) => alpha * a.widen() + beta * b.widen(),
-                (Some(a), None) => alpha * a.widen(),
-                (None, Some(b)) => beta * b.widen(),
-                (None, None) => T::Scalar::default(),
+        let mut to = indices.iter_mut().zip(values);
+        for row in rows {
+            merge(a, b, row, |column, left, right| {
+                let Some((index, value)) = to.next() else { return };
+                *index = I::from_place(column);
+                *value = T::narrow(match (left, right) {
+                    (Some(a), Some(b)) => alpha * a.widen() + beta * b.widen(),
+                    (Some(a), None) => alpha * a.widen(),
+                    (None, Some(b)) => beta * b.widen(),
+                    (None, None) => T::Scalar::default(),
+                });
             });
         }
     });

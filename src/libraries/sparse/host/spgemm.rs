@@ -9,33 +9,47 @@ use super::super::element::{SparseElement, SparseIndex};
 use super::{Rows, at, put, split};
 use crate::core::room::{OrUnwind, filled, grown};
 
-/// Marks columns: a column that was seen in the current row has the mark of that row.
-struct Marks {
-    marks: Vec<usize>,
-    mark: usize,
+/// Marks columns: a column that was seen in the current row has the mark of that row. Beside the mark stands what the row
+/// keeps of the column.
+struct Marks<K> {
+    columns: Vec<(u32, K)>,
+    mark: u32,
 }
 
-impl Marks {
+impl<K: Copy + Default> Marks<K> {
     fn new(width: usize) -> Self {
-        Marks { marks: filled(width, 0).or_unwind(), mark: 0 }
+        Marks { columns: filled(width, (0, K::default())).or_unwind(), mark: 0 }
     }
 
     fn next_row(&mut self) {
-        self.mark += 1;
+        self.mark = self.mark.checked_add(1).unwrap_or_else(|| {
+            self.columns.fill((0, K::default()));
+            1
+        });
     }
 
-    /// Whether the column was not yet seen in this row.
+    /// Marks the column, if there is one: what is kept of it, and whether it was not yet seen in this row.
     #[inline]
-    fn is_new(&mut self, column: usize) -> bool {
-        match self.marks.get_mut(column) {
-            Some(mark) if *mark != self.mark => {
-                *mark = self.mark;
-                true
-            }
-            _ => false,
-        }
+    fn meet(&mut self, column: usize) -> Option<(&mut K, bool)> {
+        let (mark, kept) = self.columns.get_mut(column)?;
+        let new = *mark != self.mark;
+        *mark = self.mark;
+        Some((kept, new))
+    }
+
+    /// Whether the column was seen in this row.
+    #[inline]
+    fn has(&self, column: usize) -> bool {
+        self.columns.get(column).is_some_and(|(mark, _)| *mark == self.mark)
+    }
+
+    fn kept(&self, column: usize) -> K {
+        at(&self.columns, column).1
     }
 }
+
+/// Up to this many columns for each entry, it is faster to look through them than to sort the entries.
+const CLOSE: usize = 4;
 
 /// Turns counts in `offsets[1..]` into offsets; returns their sum.
 pub(crate) fn accumulate<I: SparseIndex>(offsets: &mut [I]) -> usize {
@@ -56,12 +70,13 @@ pub(crate) fn count<T: SparseElement, I: SparseIndex>(
 ) -> usize {
     let bounds = split::by_entries(a.offsets, a.count, 16);
     split::each(&bounds, offsets.get_mut(1..).unwrap_or_default(), 1, &|rows, counts| {
-        let mut marks = Marks::new(b.width);
+        let mut marks = Marks::<()>::new(b.width);
         for (row, count) in rows.zip(counts) {
             marks.next_row();
             let mut new = 0;
             for inner in a.row(row).0 {
-                new += b.row(inner.place()).0.iter().filter(|column| marks.is_new(column.place())).count();
+                let columns = b.row(inner.place()).0.iter();
+                new += columns.filter(|column| marks.meet(column.place()).is_some_and(|(_, new)| new)).count();
             }
             *count = I::from_place(new);
         }
@@ -81,30 +96,38 @@ pub(crate) fn fill<T: SparseElement, I: SparseIndex>(
     let bounds = split::by_entries(a.offsets, a.count, 16);
     let cut = |row| at(offsets, row).place();
     split::each_two(&bounds, (indices, &cut), (values, &cut), &|rows, mut indices, mut values| {
-        let mut marks = Marks::new(b.width);
-        let mut sums = filled(b.width, T::Scalar::default()).or_unwind();
+        let mut marks = Marks::<T::Scalar>::new(b.width);
         for row in rows {
             marks.next_row();
             let len = cut(row + 1).saturating_sub(cut(row));
             let row_indices = split::front(&mut indices, len);
             let row_values = split::front(&mut values, len);
-            let mut found = 0;
+            let (mut found, mut low, mut high) = (0, usize::MAX, 0);
             for (inner, factor) in a.entries(row) {
                 let factor = factor.widen();
                 for (column, value) in b.entries(inner) {
                     let product = factor * value.widen();
-                    if marks.is_new(column) {
-                        put(row_indices, found, I::from_place(column));
-                        found += 1;
-                        put(&mut sums, column, product);
-                    } else if let Some(sum) = sums.get_mut(column) {
-                        *sum = *sum + product;
+                    match marks.meet(column) {
+                        Some((sum, true)) => {
+                            *sum = product;
+                            put(row_indices, found, I::from_place(column));
+                            found += 1;
+                            (low, high) = (low.min(column), high.max(column));
+                        }
+                        Some((sum, false)) => *sum = *sum + product,
+                        None => {}
                     }
                 }
             }
-            row_indices.sort_unstable();
+            // Columns close together are read off in order.
+            if high.saturating_sub(low) < CLOSE * found {
+                let columns = (low..=high).filter(|column| marks.has(*column));
+                row_indices.iter_mut().zip(columns).for_each(|(index, column)| *index = I::from_place(column));
+            } else {
+                row_indices.sort_unstable();
+            }
             for (column, value) in row_indices.iter().zip(row_values) {
-                *value = T::narrow(alpha * at(&sums, column.place()));
+                *value = T::narrow(alpha * marks.kept(column.place()));
             }
         }
     });

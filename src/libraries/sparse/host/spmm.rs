@@ -4,6 +4,8 @@ use super::super::element::{Number, SparseElement, SparseIndex};
 use super::spmv::update;
 use super::{Rows, at, split};
 use crate::core::room::{OrUnwind, filled};
+use crate::numerics::isa;
+use std::ops::Range;
 
 /// The layout of a dense matrix: element `(i, j)` is at `i * row + j * column`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,8 +86,7 @@ pub(crate) fn spmm<T: SparseElement, I: SparseIndex>(
     }
 }
 
-/// The product for contiguous rows of B and C: nothing is copied, and each element of A and B is read once. The sums
-/// have the same bits.
+/// The product for contiguous rows of B and C: nothing is copied. The sums have the same bits.
 #[expect(clippy::too_many_arguments, reason = "the routine's own")]
 fn by_rows<T: SparseElement, I: SparseIndex>(
     a: &Rows<'_, T, I>,
@@ -99,24 +100,91 @@ fn by_rows<T: SparseElement, I: SparseIndex>(
 ) {
     let bounds = split::by_entries(a.offsets, a.count, n);
     split::each(&bounds, c, ldc, &|rows, c| {
-        let mut sums = filled(n, T::Scalar::default()).or_unwind();
-        for (row, c) in rows.zip(c.chunks_mut(ldc.max(1))) {
-            sums.fill(T::Scalar::default());
-            for (column, value) in a.entries(row) {
-                let value = value.widen().conj_if(conj_a);
-                let start = column.saturating_mul(ldb);
-                let Some(b) = b.get(start..start.saturating_add(n)) else { continue };
-                let add = |sum: &mut T::Scalar, b: &T| *sum = *sum + value * b.widen().conj_if(conj_b);
-                // Groups of eight, a length that the compiler knows.
-                let ((eights, rest), (of_eights, of_rest)) = (b.as_chunks::<WIDE>(), sums.as_chunks_mut::<WIDE>());
-                for (sums, b) in of_eights.iter_mut().zip(eights) {
-                    sums.iter_mut().zip(b).for_each(|(sum, b)| add(sum, b));
-                }
-                of_rest.iter_mut().zip(rest).for_each(|(sum, b)| add(sum, b));
-            }
-            c.iter_mut().zip(&sums).for_each(|(c, sum)| update(c, alpha, *sum, beta));
-        }
+        isa::run(Part { a, rows, conj_a, n, alpha, b: Dense { elements: b, step: ldb, conj: conj_b }, beta, c, ldc });
     });
+}
+
+/// Contiguous rows of B.
+#[derive(Clone, Copy)]
+struct Dense<'a, T> {
+    elements: &'a [T],
+    step: usize,
+    conj: bool,
+}
+
+/// Some rows of the product of contiguous rows.
+struct Part<'a, T: SparseElement, I> {
+    a: &'a Rows<'a, T, I>,
+    rows: Range<usize>,
+    conj_a: bool,
+    n: usize,
+    alpha: T::Scalar,
+    b: Dense<'a, T>,
+    beta: T::Scalar,
+    c: &'a mut [T],
+    ldc: usize,
+}
+
+/// The groups of `WIDE` columns whose sums stay in registers together.
+const GROUPS: usize = 4;
+
+impl<T: SparseElement, I: SparseIndex> isa::Loop for Part<'_, T, I> {
+    type Output = ();
+
+    #[inline(always)]
+    fn body(self) {
+        let Part { a, rows, conj_a, n, alpha, b, beta, c, ldc } = self;
+        for (row, c) in rows.zip(c.chunks_mut(ldc.max(1))) {
+            let (columns, values) = a.row(row);
+            let width = n.min(c.len());
+            let (groups, rest) = c.get_mut(..width).unwrap_or_default().as_chunks_mut::<WIDE>();
+            let (fours, ones) = groups.as_chunks_mut::<GROUPS>();
+            let mut first = 0;
+            for four in fours {
+                let sums = sums::<T, I, GROUPS>((columns, values, conj_a), b, first, WIDE);
+                for (c, sums) in four.iter_mut().zip(&sums) {
+                    c.iter_mut().zip(sums).for_each(|(c, sum)| update(c, alpha, *sum, beta));
+                }
+                first += WIDE * GROUPS;
+            }
+            for one in ones {
+                let [sums] = sums::<T, I, 1>((columns, values, conj_a), b, first, WIDE);
+                one.iter_mut().zip(&sums).for_each(|(c, sum)| update(c, alpha, *sum, beta));
+                first += WIDE;
+            }
+            if !rest.is_empty() {
+                let [sums] = sums::<T, I, 1>((columns, values, conj_a), b, first, rest.len());
+                rest.iter_mut().zip(&sums).for_each(|(c, sum)| update(c, alpha, *sum, beta));
+            }
+        }
+    }
+}
+
+/// The sums of one row for some columns of B from `first` on, `width` in the last group.
+#[inline(always)]
+fn sums<T: SparseElement, I: SparseIndex, const GROUPS: usize>(
+    (columns, values, conj): (&[I], &[T], bool),
+    b: Dense<'_, T>,
+    first: usize,
+    width: usize,
+) -> [[T::Scalar; WIDE]; GROUPS] {
+    let mut sums = [[T::Scalar::default(); WIDE]; GROUPS];
+    let len = WIDE * (GROUPS - 1) + width;
+    for (column, value) in columns.iter().zip(values) {
+        let value = value.widen().conj_if(conj);
+        let start = column.place().saturating_mul(b.step).saturating_add(first);
+        let Some(row) = b.elements.get(start..start.saturating_add(len)) else { continue };
+        let add = |sum: &mut T::Scalar, x: &T| *sum = *sum + value * x.widen().conj_if(b.conj);
+        let (groups, rest) = row.as_chunks::<WIDE>();
+        // Groups have a length that the compiler knows.
+        for (sums, group) in sums.iter_mut().zip(groups) {
+            sums.iter_mut().zip(group).for_each(|(sum, x)| add(sum, x));
+        }
+        if let Some(sums) = sums.last_mut() {
+            sums.iter_mut().zip(rest).for_each(|(sum, x)| add(sum, x));
+        }
+    }
+    sums
 }
 
 /// Writes the sums of `WIDE` columns, beginning with `first`, to C.

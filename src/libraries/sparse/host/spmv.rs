@@ -67,7 +67,14 @@ pub(crate) fn spmv<T: SparseElement, I: SparseIndex>(
 /// The maximum number of partial vectors of a transposed product.
 const PARTS: usize = 8;
 
-/// Each part of the rows adds to a vector of its own; the number of parts depends on the sizes alone.
+/// The sums of some rows, for the columns in which they have entries.
+struct Sums<S> {
+    first: usize,
+    sums: Vec<S>,
+}
+
+/// Each part of the rows adds to a vector of its own; the number of parts depends on the sizes alone. A vector reaches from
+/// the least column of its rows to the greatest: of a banded matrix the vectors together are as long as the result.
 fn transposed<T: SparseElement, I: SparseIndex>(
     a: &Rows<'_, T, I>,
     conj: bool,
@@ -80,20 +87,29 @@ fn transposed<T: SparseElement, I: SparseIndex>(
     let bounds: Vec<usize> =
         (0..=parts).map(|part| a.count / parts * part + a.count % parts * (part / parts)).collect();
     let sums = split::map(&bounds, &|rows| {
-        let mut sum = filled(a.width, T::Scalar::default()).or_unwind();
+        let columns = a.indices.get(a.range(rows.start).start..at(a.offsets, rows.end).place()).unwrap_or_default();
+        let (first, last) = match parts {
+            1 => (0, a.width),
+            _ => columns
+                .iter()
+                .fold((a.width, 0), |(low, high), c| (low.min(c.place()), high.max(c.place().saturating_add(1)))),
+        };
+        let mut sums = filled(last.min(a.width).saturating_sub(first), T::Scalar::default()).or_unwind();
         for row in rows {
             let x = at(x, row).widen();
             for (column, value) in a.entries(row) {
-                if let Some(sum) = sum.get_mut(column) {
+                if let Some(sum) = sums.get_mut(column.wrapping_sub(first)) {
                     *sum = *sum + value.widen().conj_if(conj) * x;
                 }
             }
         }
-        sum
+        Sums { first, sums }
     });
     split::each(&split::evenly(a.width, parts), y, 1, &|columns, y| {
         for (column, y) in columns.zip(y) {
-            let sum = sums.iter().fold(T::Scalar::default(), |all, sum| all + at(sum, column));
+            let sum = sums
+                .iter()
+                .fold(T::Scalar::default(), |all, part| all + at(&part.sums, column.wrapping_sub(part.first)));
             update(y, alpha, sum, beta);
         }
     });

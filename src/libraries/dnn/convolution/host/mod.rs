@@ -3,7 +3,7 @@
 //! Everything is computed in f32 or f64 (`passes.rs`); halves are widened before, and rounded once after what follows the
 //! convolution. `columns.rs` makes the panels, and adds panels of gradients back. `direct.rs` has the forward pass, which needs no
 //! panels: it reads the input in planes (`planes.rs`), or gathers places where the window has one element (`single.rs`); `channels.rs` that of
-//! filters of one channel.
+//! filters of one channel. `turned.rs` makes a gradient of the input a forward pass.
 
 mod channels;
 mod columns;
@@ -11,6 +11,7 @@ mod direct;
 mod passes;
 mod planes;
 mod single;
+mod turned;
 
 use super::problem::{Direction, Problem};
 use crate::core::element::{DType, Element};
@@ -80,7 +81,10 @@ fn compute<A: Real>(problem: &Problem, reads: &[&[A]], output: &mut [A]) -> Resu
     if !problem.is_empty_sum() {
         match problem.direction {
             Direction::Forward => forward(problem, one, other, output)?,
-            Direction::Data => data(problem, one, other, output)?,
+            Direction::Data => match problem.turned() {
+                Some(turned) => forward(&turned, one, &problem.turn(other)?, output)?,
+                None => data(problem, one, other, output)?,
+            },
             Direction::Filter => filter(problem, one, other, output)?,
         }
     }
