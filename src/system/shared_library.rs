@@ -49,7 +49,7 @@ impl SharedLibrary {
         }
     }
 
-    fn address(&self, name: &CStr) -> Option<*mut c_void> {
+    pub(crate) fn address(&self, name: &CStr) -> Option<*mut c_void> {
         // SAFETY: the symbol is read as an untyped pointer, which is not dereferenced here.
         let found = unsafe { self.handle.get::<*mut c_void>(name) }.ok()?.into_raw();
         (!found.is_null()).then_some(found)
@@ -75,7 +75,7 @@ impl SharedLibrary {
         None
     }
 
-    fn address(&self, _name: &CStr) -> Option<*mut c_void> {
+    pub(crate) fn address(&self, _name: &CStr) -> Option<*mut c_void> {
         match self.never {}
     }
 
@@ -85,19 +85,29 @@ impl SharedLibrary {
 }
 
 impl SharedLibrary {
-    /// The function of that name, or `None` if the library has none.
+    /// The function of that name, or `None` if the library has none. Inlined, for it is nothing once the type is known, and there are
+    /// hundreds of types.
     ///
     /// # Safety
     /// `T` is the type of the function, as a pointer to it (`unsafe extern "C" fn(..) -> i32`), and the result is not used
     /// after the library is closed.
+    #[inline(always)]
     pub(crate) unsafe fn symbol<T: Copy>(&self, name: &CStr) -> Option<T> {
-        if size_of::<T>() != size_of::<*mut c_void>() {
-            return None;
+        match self.address(name) {
+            // SAFETY: the caller vouches for the type.
+            Some(found) => Some(unsafe { as_function(found) }),
+            None => None,
         }
-        let found = self.address(name)?;
-        // SAFETY: the sizes are equal (checked above), the pointer is not null, and the caller vouches for the type.
-        Some(unsafe { std::mem::transmute_copy::<*mut c_void, T>(&found) })
     }
+}
+
+/// # Safety
+/// The function there has the type `T`.
+#[inline(always)]
+pub(crate) unsafe fn as_function<T: Copy>(address: *mut c_void) -> T {
+    const { assert!(size_of::<T>() == size_of::<*mut c_void>(), "a pointer to a function") };
+    // SAFETY: the sizes are equal, and the caller vouches for the type.
+    unsafe { std::mem::transmute_copy::<*mut c_void, T>(&address) }
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

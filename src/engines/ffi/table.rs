@@ -1,9 +1,10 @@
 //! The macro that declares a table of functions, and the error of filling one.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 use std::path::PathBuf;
 
 use crate::engines::loader::{Library, Loaded, Missing};
+use crate::system::shared_library::as_function;
 
 /// A library that cannot be used: it is not there, or it lacks a function.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,18 +46,34 @@ impl LoadError {
 ///
 /// # Safety
 /// All of `names` have the type `T`.
+#[inline(always)]
 pub(crate) unsafe fn optional<T: Copy>(loaded: &Loaded, names: &[&'static CStr]) -> Option<T> {
-    // SAFETY: guaranteed by the caller.
-    names.iter().find_map(|name| unsafe { loaded.symbol::<T>(name) })
+    match found(loaded, names) {
+        // SAFETY: guaranteed by the caller.
+        Some(address) => Some(unsafe { as_function(address) }),
+        None => None,
+    }
 }
 
 /// As [`optional`], but fails with an error that names the first of `names`.
 ///
 /// # Safety
 /// As [`optional`].
+#[inline(always)]
 pub(crate) unsafe fn required<T: Copy>(loaded: &Loaded, names: &[&'static CStr]) -> Result<T, LoadError> {
-    // SAFETY: guaranteed by the caller.
-    unsafe { optional::<T>(loaded, names) }.ok_or_else(|| LoadError::Symbol {
+    match needed(loaded, names) {
+        // SAFETY: guaranteed by the caller.
+        Ok(address) => Ok(unsafe { as_function(address) }),
+        Err(error) => Err(error),
+    }
+}
+
+fn found(loaded: &Loaded, names: &[&'static CStr]) -> Option<*mut c_void> {
+    names.iter().find_map(|name| loaded.lib.address(name))
+}
+
+fn needed(loaded: &Loaded, names: &[&'static CStr]) -> Result<*mut c_void, LoadError> {
+    found(loaded, names).ok_or_else(|| LoadError::Symbol {
         library: loaded.library,
         path: loaded.path.clone(),
         symbol: names.first().and_then(|name| name.to_str().ok()).unwrap_or("?"),

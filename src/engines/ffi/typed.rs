@@ -5,6 +5,7 @@
 //! letter is an argument of the call.
 
 use std::ffi::CStr;
+use std::marker::PhantomData;
 
 use super::Code;
 use crate::core::element::Letter;
@@ -12,33 +13,53 @@ use crate::engines::loader::Loaded;
 
 /// The four functions of one routine in the order of the letters, each with its name. A name is empty if the library
 /// has no such routine for that letter.
-pub(crate) struct Variants<F>([(&'static CStr, Option<F>); 4]);
+///
+/// They are kept without their type, so that what looks them up is compiled once and not for each signature.
+pub(crate) struct Variants<F> {
+    found: [Named; 4],
+    function: PhantomData<F>,
+}
+
+type Named = (&'static CStr, Option<unsafe extern "C" fn()>);
 
 impl<F: Copy> Variants<F> {
     /// Looks up the four functions.
     ///
     /// # Safety
     /// All of `names` have the type `F`.
+    #[inline(always)]
     pub(crate) unsafe fn from_loaded(loaded: &Loaded, names: [&'static str; 4]) -> Self {
-        Variants(names.map(|name| {
-            let name = terminated(name);
-            // SAFETY: guaranteed by the caller.
-            let found = if name.is_empty() { None } else { unsafe { loaded.symbol::<F>(name) } };
-            (name, found)
-        }))
+        Variants { found: look_up(loaded, names), function: PhantomData }
     }
 
     /// The function for a letter, and its name.
+    #[inline(always)]
     pub(crate) fn get(&self, letter: Letter) -> (&'static str, Option<F>) {
-        let [s, d, c, z] = &self.0;
-        let (name, function) = match letter {
-            Letter::S => s,
-            Letter::D => d,
-            Letter::C => c,
-            Letter::Z => z,
-        };
-        (name.to_str().unwrap_or_default(), *function)
+        const { assert!(size_of::<Option<F>>() == size_of::<Option<unsafe extern "C" fn()>>(), "a pointer to a function") };
+        let (name, function) = variant(&self.found, letter);
+        // SAFETY: it is null for `None` in either type, and else a function of the type `F`, as the maker has promised.
+        (name, unsafe { std::mem::transmute_copy::<Option<unsafe extern "C" fn()>, Option<F>>(&function) })
     }
+}
+
+fn look_up(loaded: &Loaded, names: [&'static str; 4]) -> [Named; 4] {
+    names.map(|name| {
+        let name = terminated(name);
+        // SAFETY: any function has this type as long as it is not called.
+        let found = if name.is_empty() { None } else { unsafe { loaded.symbol::<unsafe extern "C" fn()>(name) } };
+        (name, found)
+    })
+}
+
+fn variant(found: &[Named; 4], letter: Letter) -> (&'static str, Option<unsafe extern "C" fn()>) {
+    let [s, d, c, z] = found;
+    let (name, function) = match letter {
+        Letter::S => s,
+        Letter::D => d,
+        Letter::C => c,
+        Letter::Z => z,
+    };
+    (name.to_str().unwrap_or_default(), *function)
 }
 
 /// A name as a C string; the macro ends each name with a zero byte.

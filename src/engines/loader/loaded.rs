@@ -23,6 +23,7 @@ impl Loaded {
     ///
     /// # Safety
     /// `T` is the type of the function, as a pointer to it (`unsafe extern "C" fn(..) -> i32`).
+    #[inline(always)]
     pub(crate) unsafe fn symbol<T: Copy>(&self, name: &CStr) -> Option<T> {
         // SAFETY: the library stays open; the caller vouches for `T`.
         unsafe { self.lib.symbol(name) }
