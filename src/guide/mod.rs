@@ -96,15 +96,18 @@ pub mod programs {}
 pub mod collectives {}
 #[doc = include_str!("memory.md")]
 ///
+/// [`Device::growing`]: crate::Device::growing
 /// [`Device::managed`]: crate::Device::managed
 /// [`Device::memory_report`]: crate::Device::memory_report
 /// [`DeviceBuffer`]: crate::DeviceBuffer
 /// [`GpuRef`]: crate::GpuRef
 /// [`MemoryInfo::pool`]: crate::MemoryInfo::pool
 /// [`OutOfMemory`]: crate::Error::OutOfMemory
+/// [`growing`]: crate::growing
 /// [`managed`]: crate::managed
 /// [`on_out_of_memory`]: crate::DeviceBuilder::on_out_of_memory
 /// [`timeline`]: crate::timeline
+/// [grow]: crate::Tensor::grow
 /// [host]: crate::Tensor::host
 /// [host_mut]: crate::Tensor::host_mut
 /// [prefetch]: crate::DeviceBuffer::prefetch
