@@ -285,6 +285,31 @@ fn factors_live_beside_each_other_and_the_next_one_is_not_analysed_again() {
     driver.assert_finished();
 }
 
+/// An analysis knows no type of values, but the library's object does.
+#[test]
+fn an_analysis_serves_factors_of_each_type_of_values() {
+    let driver = session();
+    let device = standin::device(2);
+    let direct = device.direct();
+    let rows: Entries =
+        [((0, 0), [4.0, 0.0]), ((0, 1), [1.0, 0.0]), ((1, 0), [1.0, 0.0]), ((1, 1), [3.0, 0.0])].into_iter().collect();
+    let (double, single) = (upload::<f64, i32>(&device, 2, &rows), upload::<f32, i32>(&device, 2, &rows));
+    let want = [[2.0, 0.0], [1.0, 0.0]];
+    for how in [CHOLESKY, LDL, Factorization::Lu] {
+        let analysis = direct.analyse(how, &double).unwrap();
+        for round in 0..2 {
+            let made = direct.factor(&analysis, &single).unwrap();
+            let x = made.solve(&direct, Transpose::No, up(&device, [9.0f32, 5.0])).unwrap().into_output();
+            assert_close(&numbers(&device, x), &want, 1e-5, &format!("{how:?}, f32, {round}"));
+            let beside = direct.factor(&analysis, &double).unwrap();
+            let x = beside.solve(&direct, Transpose::No, up(&device, [9.0f64, 5.0])).unwrap().into_output();
+            assert_close(&numbers(&device, x), &want, 1e-13, &format!("{how:?}, f64, {round}"));
+        }
+    }
+    drop((double, single, direct, device));
+    driver.assert_finished();
+}
+
 #[test]
 fn a_program_of_a_gpu_has_no_solution_and_says_why() {
     let driver = session();

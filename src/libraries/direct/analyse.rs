@@ -58,7 +58,8 @@ impl Factorization {
 
 /// The analysis of a matrix by [`Direct::analyse`]. It is valid for every matrix with the same structure: a clone, one
 /// with other values ([`Csr::with_values`](crate::sparse::Compressed::with_values)), or one with equal offsets and
-/// indices, which are then compared. It keeps the arrays of the structure alive; a clone shares them.
+/// indices, which are then compared. The values may have another type: on a GPU a factor of another type than the last one is
+/// analysed again. It keeps the arrays of the structure alive; a clone shares them.
 ///
 /// It is data of the device, as a buffer is: after a rebuild it is stale. Its own memory is three indices for each column, and six for
 /// LU and LDL.

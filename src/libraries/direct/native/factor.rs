@@ -34,7 +34,7 @@ pub(in super::super) unsafe fn factor(
         let is_cholesky = matches!(recipe.factorization, Factorization::Cholesky(_));
         return Ok(Err(if is_cholesky { Stopped::Indefinite(1) } else { Stopped::Singular(1) }));
     }
-    let mut made = match held.take() {
+    let mut made = match held.take(recipe.dtype) {
         Some(made) => made,
         None => Made::new(queue, recipe, a)?,
     };

@@ -2,6 +2,7 @@
 
 use super::system::Made;
 use crate::core::device_info::DeviceKind;
+use crate::core::element::DType;
 use crate::core::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering};
 use crate::device::Device;
 use std::fmt::{Debug, Formatter, Result};
@@ -51,9 +52,9 @@ impl Systems {
 }
 
 impl Held {
-    /// The system that waits for a factor.
-    pub(super) fn take(&self) -> Option<Made> {
-        self.systems.0.lock().take()
+    /// The system that waits for a factor, if it is one of these values: an analysis serves all types.
+    pub(super) fn take(&self, dtype: DType) -> Option<Made> {
+        self.systems.0.lock().take_if(|made| made.dtype() == dtype)
     }
 
     /// Gives a system back that has no factor.

@@ -3,6 +3,7 @@
 use super::functions::{CudssFunctions, RawConfig, RawData, RawHandle, RawMatrix};
 use super::handle::{Cudss, Handle, Handles, handle_of};
 use super::recipe::Recipe;
+use crate::core::element::DType;
 use crate::core::error::Result;
 use crate::core::sync::Arc;
 use crate::engines::cuda::{Native, Queue};
@@ -223,6 +224,11 @@ impl Made {
             raw.destroy(api)
         });
         Ok(Made { raw: Arc::new(raw), handles, api, recipe, factored: false })
+    }
+
+    /// The type of its values.
+    pub(super) fn dtype(&self) -> DType {
+        self.recipe.dtype
     }
 
     /// A call of the library, with the handles locked.
