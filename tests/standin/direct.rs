@@ -285,6 +285,28 @@ fn factors_live_beside_each_other_and_the_next_one_is_not_analysed_again() {
     driver.assert_finished();
 }
 
+/// What a refused column holds is its own solution, and the columns beside it are right.
+#[test]
+fn a_right_side_without_numbers_is_told_and_no_other_memory_comes_back() {
+    let driver = session();
+    let device = standin::device(2);
+    let direct = device.direct();
+    let a = dense(&device, &[&[4.0, 1.0], &[1.0, 3.0]]);
+    let made = factor(&device, CHOLESKY, &a).unwrap();
+    let two = Layout::columns(2, 2);
+    let b = up(&device, [f64::NAN, 5.0, 9.0, 5.0]);
+    let room = device.uninit(4).unwrap().with_layout(two).unwrap();
+    let pending = made.solve_checked(&direct, Transpose::No, b.view(two).unwrap(), room).unwrap();
+    let rejected = pending.await_result().unwrap_err();
+    assert!(matches!(rejected.error, Error::NotConverged { count: 1, .. }), "{rejected}");
+    let (x,) = rejected.back.unwrap();
+    let x = numbers::<f64>(&device, x);
+    assert!(x[..2].iter().all(|[re, _]| re.is_nan()), "{x:?}");
+    assert_close(&x[2..], &[[2.0, 0.0], [1.0, 0.0]], 1e-13, "beside");
+    drop((made, a, b, direct, device));
+    driver.assert_finished();
+}
+
 /// An analysis knows no type of values, but the library's object does.
 #[test]
 fn an_analysis_serves_factors_of_each_type_of_values() {

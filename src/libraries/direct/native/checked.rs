@@ -48,6 +48,9 @@ pub(in super::super) unsafe fn solve_checked(
         kernels::copy(queue, recipe, b, (at_x, ld))?;
     }
     made.solve_for(queue, recipe, a, trans, x)?;
+    // A column whose first residual is NaN or infinite goes back too.
+    // SAFETY: as above.
+    unsafe { kernels::copy(queue, recipe, x, (before, n)) }?;
     for step in 0..=STEPS {
         // SAFETY: as above.
         let going = unsafe {
