@@ -60,7 +60,8 @@ impl<T: SolveElement, I: SparseIndex> SparseFactor<T, I> {
     }
 
     /// How many pivots were too small: replaced, or so small beside their row and column that they cost three digits or more.
-    /// Always 0 for Cholesky on the host. A GPU counts those that were replaced, and also those that the host calls singular.
+    /// Always 0 for Cholesky on the host. A GPU counts those that were replaced, and also those that the host calls singular; and one if
+    /// cuDSS says of the factor what cannot be so.
     pub fn perturbed(&self) -> usize {
         self.pivots.perturbed
     }

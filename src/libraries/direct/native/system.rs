@@ -287,7 +287,13 @@ impl Made {
         self.call(queue, |raw| {
             let info = i32::from_le_bytes(raw.get::<4>(api, INFO)?);
             let [perturbed] = raw.counts::<1>(api, recipe, NPIVOTS)?;
-            let [_, negative] = if recipe.has_inertia() { raw.counts::<2>(api, recipe, INERTIA)? } else { [0; 2] };
+            let n = recipe.n as u64;
+            let inertia = if recipe.has_inertia() { raw.counts::<2>(api, recipe, INERTIA)? } else { [n, 0] };
+            // Numbers that do not make up the whole are no inertia: nothing is certain of such a factor, which one pivot says.
+            let (perturbed, negative) = match inertia {
+                [positive, negative] if positive.checked_add(negative) == Some(n) => (perturbed, negative),
+                [_, negative] => (perturbed.max(1), negative.min(n)),
+            };
             // A number below zero is none that the library tells of: a factor that nothing is known of.
             Ok(Told { info: u64::try_from(info).unwrap_or(1), perturbed, negative })
         })
