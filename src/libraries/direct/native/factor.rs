@@ -34,6 +34,9 @@ pub(in super::super) unsafe fn factor(
         let is_cholesky = matches!(recipe.factorization, Factorization::Cholesky(_));
         return Ok(Err(if is_cholesky { Stopped::Indefinite(1) } else { Stopped::Singular(1) }));
     }
+    // Before the library is called: without memory for these nothing has happened yet, and it is tried again.
+    let found = queue.scratch(8 * FOUND)?;
+    let diagonal = queue.scratch(recipe.n.saturating_mul(recipe.dtype.size()))?;
     let mut made = match held.take(recipe.dtype) {
         Some(made) => made,
         None => Made::new(queue, recipe, a)?,
@@ -44,8 +47,6 @@ pub(in super::super) unsafe fn factor(
         }
         return Err(error);
     }
-    let found = queue.scratch(8 * FOUND)?;
-    let diagonal = queue.scratch(recipe.n.saturating_mul(recipe.dtype.size()))?;
     // SAFETY: scratch of that many bytes, and the caller's promise.
     unsafe {
         queue.fill(found, 8 * FOUND, &[0xff])?;
