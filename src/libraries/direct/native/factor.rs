@@ -37,7 +37,10 @@ pub(in super::super) unsafe fn factor(
     // Before the library is called: without memory for these nothing has happened yet, and it is tried again.
     let found = queue.scratch(8 * FOUND)?;
     let diagonal = queue.scratch(recipe.n.saturating_mul(recipe.dtype.size()))?;
-    let mut made = match held.take(recipe.dtype) {
+    let kept = held.take(recipe.dtype);
+    // Scales and permutations of values that turn out to be wrong serve no other factor.
+    let is_sound = kept.is_some() || !recipe.factorization.is_matched();
+    let mut made = match kept {
         Some(made) => made,
         None => Made::new(queue, recipe, a)?,
     };
@@ -67,7 +70,7 @@ pub(in super::super) unsafe fn factor(
     let verdict = verdict(recipe, found, told);
     if verdict.is_ok() {
         held.set(made);
-    } else {
+    } else if is_sound {
         held.give_back(made);
     }
     Ok(verdict)
