@@ -3,7 +3,7 @@
 use super::kept::Systems;
 use super::recipe::Recipe;
 use super::system::{Arrays, Made};
-use crate::core::error::Result;
+use crate::core::error::{Error, Result};
 use crate::engines::cuda::Queue;
 use crate::libraries::direct::Factorization;
 
@@ -23,6 +23,9 @@ pub(in super::super) unsafe fn analyse(
     let systems = systems.ok_or_else(super::isolated)?;
     if recipe.factorization == Factorization::Qr {
         return Err(super::super::no_qr());
+    }
+    if i32::try_from(recipe.n).is_err() {
+        return Err(Error::unsupported("more than 2^31 - 1 rows on a GPU: cuDSS takes no more"));
     }
     if recipe.n == 0 || recipe.nnz == 0 {
         // SAFETY: the caller's promise.

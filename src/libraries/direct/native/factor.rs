@@ -60,6 +60,8 @@ pub(in super::super) unsafe fn factor(
             kernels::first_difference(queue, recipe, [indices, own_indices], recipe.nnz * size, found + 8)?;
         }
     }
+    // The library waits for its numbers, under the lock of its handles.
+    queue.wait()?;
     made.diagonal(queue, diagonal)?;
     // SAFETY: as above.
     let found: [u8; 8 * FOUND] = unsafe {

@@ -203,6 +203,8 @@ impl Made {
     /// Analyses a matrix. If there is no memory, nothing of the call is left in flight, and it may be tried again.
     pub(super) fn new(queue: &mut Queue<'_>, recipe: Recipe, a: Arrays) -> Result<Self> {
         let (api, handles, stream) = library(queue)?;
+        // What the arrays come from may take long: without the lock. The library may read them beside the stream, too.
+        queue.settle()?;
         let mut raw = Raw::NONE;
         let mut held = handles.0.lock();
         let made = handle_of(&mut held, api, stream, recipe.dtype).and_then(|handle| {
@@ -219,11 +221,13 @@ impl Made {
         // The epoch may destroy others now, whose destructors take the lock.
         drop(held);
         let of_raw = handles.clone();
-        let raw = queue.object(raw, move |raw| {
+        let raw = Arc::new(queue.object(raw, move |raw| {
             let _held = of_raw.0.lock();
             raw.destroy(api)
-        });
-        Ok(Made { raw: Arc::new(raw), handles, api, recipe, factored: false })
+        }));
+        // Also if what follows fails while something of the analysis is on the stream.
+        queue.keep(raw.clone());
+        Ok(Made { raw, handles, api, recipe, factored: false })
     }
 
     /// The type of its values.
