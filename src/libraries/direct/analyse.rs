@@ -98,7 +98,7 @@ impl<I: SparseIndex> Analysis<I> {
     }
 
     /// The elimination order: the column that is eliminated first, then the second, and so on, counted from 0. On a GPU the
-    /// permutation that cuDSS gives.
+    /// permutation that cuDSS gives, and zeros for a matrix without entries.
     pub fn order(&self) -> &GpuRef<I> {
         &self.order
     }
@@ -242,14 +242,15 @@ impl Direct {
     ///
     /// On a GPU cuDSS does it, mostly on the CPU: for a grid of 64^3 points it takes seconds, where a factorization takes a tenth of
     /// one. Analyses, factorizations and solutions of a GPU take turns there. The analysis keeps the memory of its last factor for
-    /// the next one. That memory is cuDSS's own, so the device's limit does not count it.
+    /// the next one. That memory is cuDSS's own, so the device's limit does not count it. Of a matrix with more than 2^30 entries cuDSS
+    /// brings none to the diagonal and takes no scales: solve with [`solve_checked`](super::SparseFactor::solve_checked).
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if A is not square (for QR: if it has more columns than rows), or if the factor has
     /// more entries than the index type can count; [`Error::Singular`] with a row of A, counted from 1, if A is singular whatever
     /// its values are (LU and LDL; a GPU tells it of a matrix without entries only, and counts [`perturbed`](super::SparseFactor::perturbed)
-    /// pivots of others); [`Error::LibraryMissing`] without cuDSS 1 (`libcudss.so.1`) on a GPU; [`Error::Unsupported`] for QR on a
-    /// GPU, and on an isolated GPU, in whose worker the factors would have to stay; a stale or foreign matrix;
+    /// pivots of others); [`Error::LibraryMissing`] without cuDSS 1 (`libcudss.so.1`) on a GPU; [`Error::Unsupported`] for QR and for
+    /// 2^31 rows or more on a GPU, and on an isolated GPU, in whose worker the factors would have to stay; a stale or foreign matrix;
     /// [`Error::OutOfMemory`].
     ///
     /// ```

@@ -17,12 +17,13 @@ use std::marker::PhantomData;
 /// A factorization of a sparse matrix, from [`Direct::factor`]. It is data of the device, as a buffer is: after a rebuild it is
 /// stale.
 ///
-/// Nothing is exchanged while a factor is computed, so that its structure is that of the analysis. A pivot that is negligible (128
-/// units of the precision of the scaled matrix) or tiny beside its row and column is replaced instead, and counted by
+/// On the host nothing is exchanged while a factor is computed, so that its structure is that of the analysis. A pivot that is
+/// negligible (128 units of the precision of the scaled matrix) or tiny beside its row and column is replaced instead, and counted by
 /// [`perturbed`](Self::perturbed), as one that costs three digits is. If there is any, [`solve`](Self::solve) refuses the factor:
 /// [`solve_checked`](Self::solve_checked) takes it, refines, and reports whether the solution is right.
 ///
-/// On a GPU the factor is in memory of cuDSS, which replaces pivots below 1e-13 (1e-5 in single precision) of the scaled matrix. It
+/// On a GPU the factor is in memory of cuDSS, which replaces pivots of LU and LDL below 1e-13 (1e-5 in single precision) of the scaled
+/// matrix, and counts no others: a solution may have lost digits although none is counted, which `solve_checked` tells. The factor
 /// goes back to its analysis with the last solution that uses it. One factor of an analysis at a time needs no other analysis: a second one
 /// that lives beside it is analysed again. The last bits of factors and solutions differ from run to run there.
 #[derive(Debug)]

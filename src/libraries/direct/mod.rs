@@ -28,7 +28,7 @@
 //!
 //! # On a GPU
 //! cuDSS does the work, which is a library that NVIDIA ships by itself (`pip install nvidia-cudss-cu13` or `nvidia-cudss-cu12`); without
-//! `libcudss.so.1` every call is [`Error::LibraryMissing`]. Its calls take turns on one stream. It has no QR, gives no
+//! `libcudss.so.1` an analysis is [`Error::LibraryMissing`]. Its calls take turns on one stream. It has no QR, gives no
 //! [`parts`](SparseFactor::parts), and is not for isolated GPUs, whose worker could not know when a factor is dropped: these are
 //! [`Error::Unsupported`]. It tells no singular matrix: it replaces pivots and counts them ([`SparseFactor::perturbed`]). Solutions
 //! are no steps of programs there. Bits differ from run to run.

@@ -216,7 +216,8 @@ impl<T: SolveElement, I: SparseIndex> SparseFactor<T, I> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if pivots of the factor were [`perturbed`](Self::perturbed), if B has not as many rows as A, or
-    /// if its columns are not contiguous; a stale or foreign buffer. B comes back.
+    /// if its columns are not contiguous; a stale or foreign buffer. B comes back. From the wait: [`Error::OutOfMemory`] if cuDSS finds
+    /// no memory on a GPU, where it is not tried again.
     pub fn solve(&self, direct: &Direct, trans: Transpose, b: impl WritableTensor<T>) -> Submitted<Tensor<T>> {
         self.solve_in_place(direct, trans, b.into())
     }
