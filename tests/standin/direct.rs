@@ -10,6 +10,7 @@ use windlass::tensor::Layout;
 use windlass::{Complex, Device, Error, Transpose, Uplo};
 
 const ALLOC_FAILED: i32 = 2;
+const NOT_SUPPORTED: i32 = 4;
 const EXECUTION_FAILED: i32 = 5;
 const TRANSPOSES: [Transpose; 3] = [Transpose::No, Transpose::Yes, Transpose::Conjugate];
 const LDL: Factorization = Factorization::Ldl(Uplo::Lower, Symmetry::Symmetric);
@@ -440,6 +441,23 @@ fn memory_that_is_refused_once_is_asked_for_again() {
         }
     }
     drop(device);
+    driver.assert_finished();
+}
+
+/// The pivots are the third of the numbers that are asked for, and not promised.
+#[test]
+fn a_library_that_gives_no_pivots_gives_factors() {
+    let driver = session();
+    let device = standin::device(1);
+    let before = driver.failed();
+    driver.fail("cudssDataGet", 2, NOT_SUPPORTED);
+    let a = dense(&device, &[&[4.0, 1.0], &[1.0, 3.0]]);
+    let made = factor(&device, Factorization::Lu, &a).unwrap();
+    driver.clear();
+    assert!(driver.failed() > before);
+    let x = made.solve(&device.direct(), Transpose::No, up(&device, [9.0, 5.0])).unwrap().into_buffer();
+    assert!((down(&device, &x)[0] - 2.0).abs() < 1e-14);
+    drop((x, made, a, device));
     driver.assert_finished();
 }
 

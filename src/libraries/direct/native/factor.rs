@@ -62,10 +62,12 @@ pub(in super::super) unsafe fn factor(
     }
     // The library waits for its numbers, under the lock of its handles.
     queue.wait()?;
-    made.diagonal(queue, diagonal)?;
+    let has_pivots = made.diagonal(queue, diagonal)?;
     // SAFETY: as above.
     let found: [u8; 8 * FOUND] = unsafe {
-        kernels::first_odd(queue, recipe, diagonal, recipe.n, found + 16)?;
+        if has_pivots {
+            kernels::first_odd(queue, recipe, diagonal, recipe.n, found + 16)?;
+        }
         queue.look(found)?
     };
     let told = made.told(queue)?;

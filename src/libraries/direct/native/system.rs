@@ -4,7 +4,7 @@ use super::functions::{CudssFunctions, RawConfig, RawData, RawHandle, RawMatrix}
 use super::handle::{Cudss, Handle, Handles, handle_of};
 use super::recipe::Recipe;
 use crate::core::element::DType;
-use crate::core::error::Result;
+use crate::core::error::{Error, Result};
 use crate::core::sync::Arc;
 use crate::engines::cuda::{Native, Queue};
 use crate::engines::library::{Code, Object, Refusal};
@@ -303,11 +303,15 @@ impl Made {
         })
     }
 
-    /// Writes the pivots, in the order of the rows of A.
-    pub(super) fn diagonal(&self, queue: &mut Queue<'_>, to: u64) -> Result<()> {
+    /// Writes the pivots, in the order of the rows of A. `false` if the library has none: its documentation promises them for other
+    /// orders than ours.
+    pub(super) fn diagonal(&self, queue: &mut Queue<'_>, to: u64) -> Result<bool> {
         queue.touch();
         let bytes = self.recipe.n.saturating_mul(self.recipe.dtype.size());
-        self.call(queue, |raw| raw.bring(self.api, DIAG, to, bytes))
+        match self.call(queue, |raw| raw.bring(self.api, DIAG, to, bytes)) {
+            Err(Error::Unsupported { .. }) => Ok(false),
+            outcome => outcome.map(|()| true),
+        }
     }
 
     /// Solves for the columns of a matrix, in place: A itself (0), its transpose (1), its adjoint (2).
