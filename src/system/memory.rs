@@ -132,21 +132,26 @@ impl Drop for AddressSpace {
     }
 }
 
-/// Gives the memory of these bytes back to the system, by whole pieces: what they hold is undefined then.
+/// Gives the memory of these bytes back to the system, by whole pages: what they hold is undefined then. If they are the last ones,
+/// the page that they end in goes as well, or what is shrunk by less than a page each time would never go back.
 ///
 /// # Safety
-/// They lie in an [`AddressSpace`], have memory, and nothing else uses them.
+/// They lie in an [`AddressSpace`], have memory, and nothing else uses them; nor what is behind the last ones.
 #[cfg_attr(not(feature = "host"), allow(dead_code, reason = "for the host engine"))]
-pub(crate) unsafe fn discard(at: *mut u8, bytes: usize) {
-    let start = (at as usize).next_multiple_of(PIECE);
-    let end = at as usize + bytes;
+pub(crate) unsafe fn discard(at: *mut u8, bytes: usize, are_last: bool) {
     #[cfg(unix)]
-    if start < end / PIECE * PIECE {
-        // SAFETY: whole pages of the caller's, which stay accessible.
-        unsafe { libc::madvise(at.with_addr(start).cast(), end / PIECE * PIECE - start, libc::MADV_DONTNEED) };
+    {
+        // SAFETY: a constant of the system.
+        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(PIECE).max(1);
+        let (start, end) = ((at as usize).next_multiple_of(page), at as usize + bytes);
+        let end = if are_last { end.next_multiple_of(page) } else { end - end % page };
+        if start < end {
+            // SAFETY: whole pages of the caller's, which stay accessible. A space is of whole pages, so the last one is of it.
+            unsafe { libc::madvise(at.with_addr(start).cast(), end - start, libc::MADV_DONTNEED) };
+        }
     }
     #[cfg(not(unix))]
-    let _ = (start, end);
+    let _ = (at, bytes, are_last);
 }
 
 #[cfg(all(test, unix, not(miri)))]
@@ -168,9 +173,14 @@ mod tests {
         // SAFETY: all of it has memory now, and nothing else uses it.
         unsafe {
             start.add(4 * PIECE - 1).write(9);
-            discard(start.add(1), 3 * PIECE - 1); // whole pieces: the second and the third
-            discard(start, 0);
-            assert_eq!((start.read(), start.add(4 * PIECE - 1).read()), (7, 9));
+            start.add(PIECE).write(8);
+            start.add(3 * PIECE).write(8);
+            discard(start.add(1), 3 * PIECE, false); // whole pages, so neither the first nor the last
+            discard(start, 0, false);
+            assert_eq!((start.read(), start.add(PIECE).read(), start.add(3 * PIECE).read()), (7, 0, 8));
+            assert_eq!(start.add(4 * PIECE - 1).read(), 9);
+            discard(start.add(3 * PIECE), 1, true);
+            assert_eq!(start.add(3 * PIECE).read(), 0);
         }
         assert!(AddressSpace::new(usize::MAX).is_none() && AddressSpace::new(1 << 62).is_none());
     }

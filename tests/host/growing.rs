@@ -1,6 +1,10 @@
 //! Buffers that grow where they lie, on every engine.
 
-use crate::common::{Gate, LONG, assert_back_at, builders, devices, down, eventually, host, map, refused, up};
+use crate::common::{
+    Gate, LONG, assert_back_at, builders, devices, down, eventually, host, let_others_run, map, refused, up,
+};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
 use windlass::tensor::Layout;
 use windlass::{Device, DeviceBuffer, Error, FaultPlan, Tensor};
 
@@ -130,6 +134,57 @@ fn shared_parts_stay_and_only_the_last_part_grows() {
         all = narrowed.widen();
         all.shrink(355).unwrap();
     }
+}
+
+/// One of them has no elements, so both end where the memory in use ends.
+#[test]
+fn of_two_parts_that_grow_at_once_one_is_refused() {
+    for device in growing() {
+        for _ in 0..30 {
+            let x = device.growing::<u8>([4], 1 << 20).unwrap().into_buffer();
+            let (mut old, mut rest) = x.split_at(4).unwrap();
+            let start = Barrier::new(2);
+            let grow = |part: &mut DeviceBuffer<u8>| {
+                start.wait();
+                part.grow(3)
+            };
+            let (one, other) = std::thread::scope(|scope| {
+                let one = scope.spawn(|| grow(&mut old));
+                let other = grow(&mut rest);
+                (one.join().unwrap(), other)
+            });
+            assert_ne!(one.is_ok(), other.is_ok(), "{one:?} {other:?}");
+            let error = one.and(other).unwrap_err();
+            assert!(refused(&error).1.contains("join"), "{error}");
+            let expected = if old.len() == 7 { (7, 0) } else { (4, 3) };
+            assert_eq!((down(&device, &old).len(), down(&device, &rest).len()), expected);
+        }
+    }
+}
+
+/// Both lie in one page.
+#[test]
+fn a_part_shrinks_behind_the_work_on_what_was_given_back_behind_it() {
+    const LEFT: usize = (1 << 13) + 10;
+    let (gate, seen) = (Gate::default(), Arc::new(AtomicUsize::new(0)));
+    let device = host(2).open().unwrap();
+    let x = device.growing::<f64>([LEFT + 10], 1 << 20).unwrap();
+    let (mut left, right) = device.fill(x, 9.0).unwrap().into_buffer().split_at(LEFT).unwrap();
+    let right = gate.hold(&device, right).into_output();
+    gate.await_arrivals(1);
+    let counted = seen.clone();
+    let mut right = map(&device, right, move |all| {
+        counted.fetch_add(all.iter().filter(|one| **one == 9.0).count(), Ordering::SeqCst);
+    })
+    .into_output();
+    right.shrink(10).unwrap();
+    left.shrink(LEFT).unwrap();
+    let_others_run();
+    gate.open();
+    device.synchronize(LONG).unwrap();
+    assert_eq!(seen.load(Ordering::SeqCst), 10, "its page went while it was read");
+    drop((left, right));
+    assert_back_at(&device, (0, 0, 0));
 }
 
 /// Its program reads the old part at its address, while the buffer grows, and does not let it shrink.

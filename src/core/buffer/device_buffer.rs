@@ -218,8 +218,9 @@ impl<T: Element> DeviceBuffer<T> {
     /// # Safety
     /// A single operation must not get overlapping windows of the two if it writes one of them. Two threads must not
     /// submit operations on overlapping windows through the two at the same time: their order would be undefined.
-    /// Neither may be split or joined while both exist, because parts have an ordering state of their own. (Programs that
-    /// captured the memory need no such care: every operation is ordered with their replays, whatever handle it uses.)
+    /// Neither may be split, joined, grown or shrunk while both exist, because parts have an ordering state of their own.
+    /// (Programs that captured the memory need no such care: every operation is ordered with their replays, whatever handle
+    /// it uses.)
     pub unsafe fn alias(&self) -> Self {
         self.region.handles.add_one();
         Self::new(self.region.clone(), self.offset, self.len)

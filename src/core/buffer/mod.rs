@@ -62,4 +62,5 @@ pub use operand::{In, Span};
 pub(crate) use operand::{View, Views};
 pub use readable::{Readable, ReadableAny, Shareable};
 pub(crate) use region::Region;
+pub(crate) use reserve::Resizing;
 pub use typed_output::TypedOutput;

@@ -1,11 +1,12 @@
 //! Memory that grows inside a reserve of addresses.
 //!
-//! Regions lie in `0..used`. The owner of the region that ends at `used` may grow it, or shrink it; only one handle owns it, so
-//! there is only one thread at a time. Everything below stays where it is, with its handles and with what is in flight on it.
+//! Regions lie in `0..used`. The owner of the region that ends at `used` may grow it, or shrink it, while it has the
+//! [`Resizing`]: parts of no elements end there as well, so several handles may. Everything below stays where it is, with its handles
+//! and with what is in flight on it.
 
-use super::Region;
+use super::{Allocation, Region};
 use crate::core::order::AccessHistory;
-use crate::core::sync::Mutex;
+use crate::core::sync::{Arc, Mutex};
 
 /// What an allocation knows of its growth.
 #[derive(Debug)]
@@ -22,6 +23,28 @@ struct Extent {
     fresh: usize,
     /// What is in flight on bytes that were given back: who gets these again follows it.
     given_back: AccessHistory,
+    /// A thread has the right to grow or shrink it.
+    is_taken: bool,
+}
+
+/// The right to grow or shrink an allocation. One thread has it at a time.
+pub(crate) struct Resizing(Arc<Allocation>);
+
+impl Resizing {
+    /// The right, unless another thread has it, or the regions do not end at `end`.
+    pub(crate) fn at(allocation: &Arc<Allocation>, end: usize) -> Option<Self> {
+        let mut extent = allocation.reserve()?.extent.lock();
+        let is_free = extent.used == end && !std::mem::replace(&mut extent.is_taken, true);
+        is_free.then(|| Resizing(allocation.clone()))
+    }
+}
+
+impl Drop for Resizing {
+    fn drop(&mut self) {
+        if let Some(reserve) = self.0.reserve() {
+            reserve.extent.lock().is_taken = false;
+        }
+    }
 }
 
 impl Reserve {

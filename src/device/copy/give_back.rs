@@ -9,7 +9,10 @@ use crate::engines::op::{Op, Slices, SlicesMut};
 /// Takes its turn behind all that uses the end of a buffer that grows. On the CPU it gives the pages back; on a GPU it only marks
 /// the moment from which the engine may unmap them.
 #[derive(serde::Serialize, serde::Deserialize)]
-pub(crate) struct GiveBack;
+pub(crate) struct GiveBack {
+    /// It follows what is in flight behind the bytes as well, so that their last page may go too.
+    pub(crate) is_last: bool,
+}
 
 impl Op for GiveBack {
     const NAME: &'static str = "give_back";
@@ -28,8 +31,9 @@ impl Op for GiveBack {
     }
 
     fn host(&self, (): Slices<'_, Self>, (target,): SlicesMut<'_, Self>) -> Result<()> {
-        // SAFETY: only a buffer that grows is shrunk, so this is a part of its reserve that has memory; the operation has it alone.
-        unsafe { crate::system::memory::discard(target.as_mut_ptr(), target.len()) };
+        // SAFETY: only a buffer that grows is shrunk, so this is a part of its reserve that has memory; the operation has it alone. If
+        // it is the last one, what lies behind it was given back before, this follows its uses, and who gets it again follows this.
+        unsafe { crate::system::memory::discard(target.as_mut_ptr(), target.len(), self.is_last) };
         Ok(())
     }
 

@@ -114,7 +114,7 @@ impl<T: Element> DeviceBuffer<T> {
     /// the memory in use ends; [`Error::Unsupported`] without a reserve; the device's own error. It is as before then.
     pub fn grow(&mut self, n: usize) -> Result<()> {
         let (start, bytes) = (self.offset + self.len, bytes_of::<T>(n)?);
-        let device = region::device_of(&self.region, start * size_of::<T>())?;
+        let (device, _right) = region::device_of(&self.region, start * size_of::<T>())?;
         if n == 0 {
             return Ok(());
         }
@@ -139,7 +139,7 @@ impl<T: Element> DeviceBuffer<T> {
     /// [`Error::InvalidArgument`] when it has fewer, for a buffer that does not end where the memory in use ends, and while a
     /// recorded program exists that captured its memory; [`Error::Unsupported`] without a reserve; the device's own error.
     pub fn shrink(&mut self, n: usize) -> Result<()> {
-        let device = region::device_of(&self.region, (self.offset + self.len) * size_of::<T>())?;
+        let (device, _right) = region::device_of(&self.region, (self.offset + self.len) * size_of::<T>())?;
         let Some(keep) = self.len.checked_sub(n) else {
             return Err(Error::invalid("n", format!("{n} elements, but the buffer has {}", self.len)));
         };
@@ -151,7 +151,11 @@ impl<T: Element> DeviceBuffer<T> {
         }
         // SAFETY: borrowed exclusively. Nothing is submitted through this handle: of the two, one becomes the buffer.
         let (kept, tail) = unsafe { self.alias() }.split_at(keep)?;
-        let tail = device.dispatch(GiveBack, (), (tail.of_elements::<u8>(),))?.into_output();
+        // What another part gave back before lies behind it, in the same page at first.
+        let before = self.region.allocation.reserve().map(|reserve| reserve.behind(0).1);
+        tail.region.history.lock().absorb(before.unwrap_or_default());
+        let give_back = GiveBack { is_last: !self.region.epoch.engine.is_isolated() };
+        let tail = device.dispatch(give_back, (), (tail.of_elements::<u8>(),))?.into_output();
         device.shrink_region(&tail.region)?;
         *self = kept;
         Ok(())

@@ -1,31 +1,30 @@
 //! Growth and shrinking of regions, here and in a worker.
 
-use crate::core::buffer::{Home, InitState, Region};
+use crate::core::buffer::{Home, InitState, Region, Resizing};
 use crate::core::device_info::DeviceKind;
 use crate::core::error::{Error, Result, Site, Stale};
 use crate::core::sync::Arc;
 use crate::device::Device;
 use crate::device::engine::Engine;
 
-/// The device of a region that can grow or shrink: one that ends, at byte `end`, where the memory in use ends.
-pub(super) fn device_of(region: &Region, end: usize) -> Result<Device> {
+/// The device of a region that can grow or shrink, and the right to do so: it ends, at byte `end`, where the memory in use ends.
+pub(super) fn device_of(region: &Region, end: usize) -> Result<(Device, Resizing)> {
     region.epoch.admit()?;
-    let Some(reserve) = region.allocation.reserve() else {
+    if region.allocation.reserve().is_none() {
         let what = "only a buffer that was made with a reserve of addresses (`Device::growing`) grows and shrinks in place; \
                     `concatenate` copies";
         return Err(Error::unsupported(what));
-    };
+    }
     if region.window.end != end {
         return Err(Error::invalid("buffer", "it is narrowed, and more of it lies behind: `widen` it first"));
     }
-    if reserve.used() != end {
-        return Err(Error::invalid(
-            "buffer",
-            "a part of split memory, and another part lies behind it: join them first",
-        ));
-    }
+    let behind = || {
+        let what = "a part of split memory, and another part lies behind it, or grows or shrinks now: join them first";
+        Error::invalid("buffer", what)
+    };
+    let right = Resizing::at(&region.allocation, end).ok_or_else(behind)?;
     let gone = || Error::GpuRefStale { reason: Stale::DeviceGone, site: Site::none() };
-    Device::of_epoch(&region.epoch).ok_or_else(gone)
+    Ok((Device::of_epoch(&region.epoch).ok_or_else(gone)?, right))
 }
 
 /// A region of `from..to` behind `last`, which is the last one, and whether it holds zeros already. It counts as used from
@@ -34,7 +33,7 @@ pub(super) fn more(device: &Device, last: &Arc<Region>, end: usize, bytes: usize
     let reserve = last.allocation.bytes;
     let to = end.checked_add(bytes).filter(|to| *to as u64 <= reserve).ok_or_else(|| {
         let what = format!("{bytes} bytes more than {end} exceed the reserve of {reserve} bytes, which cannot grow");
-        Error::invalid("n", what)
+        Error::invalid("n", what + ": copy it to one with a larger reserve")
     })?;
     let is_fresh = last.allocation.reserve().is_some_and(|reserve| reserve.behind(end).0);
     Ok((device.grow_region(last, (end, to))?, is_fresh && device.kind() == DeviceKind::Host))
@@ -87,7 +86,12 @@ impl Device {
             #[cfg(feature = "host")]
             Engine::Host(_) => allocation.uncharge_to(to),
             #[cfg(feature = "cuda")]
-            Engine::Cuda(engine) => engine.shrink(allocation, to, tail.history.lock().clone()),
+            Engine::Cuda(engine) => {
+                // What another part gave back before lies behind it, and may be in use for longer.
+                let mut uses = tail.history.lock().clone();
+                uses.absorb(reserve.behind(0).1);
+                engine.shrink(allocation, to, uses);
+            }
             #[cfg(target_os = "linux")]
             Engine::Worker(engine) => {
                 engine.resize(&tail.epoch, tail, to, false)?;
