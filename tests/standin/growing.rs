@@ -104,6 +104,46 @@ fn what_is_given_back_is_unmapped_behind_its_last_use() {
     driver.assert_finished();
 }
 
+/// The part behind it was given back first, and is used for longer.
+#[test]
+fn a_part_is_unmapped_behind_the_work_on_what_was_given_back_behind_it() {
+    const N: usize = GRANULE; // elements: four granules
+    let driver = session();
+    let device = standin::device(2);
+    let mut x = device.growing::<f32>([N], 1 << 20).unwrap().into_buffer();
+    x.grow(N).unwrap();
+    let (mut left, right) = x.split_at(N).unwrap();
+    device.synchronize(LIMIT).unwrap();
+    let mut right = launch(&device, c"endless", right).into_output();
+    right.shrink(N).unwrap();
+    left.shrink(N).unwrap();
+    common::let_others_run();
+    assert_eq!(driver.calls_of("cuMemUnmap"), 0);
+    driver.release();
+    assert!(eventually(60, || driver.live("physical") == 0));
+    drop((left, right, device));
+    driver.assert_finished();
+}
+
+#[test]
+fn growth_that_is_refused_takes_nothing_again_of_what_was_given_back() {
+    const N: usize = GRANULE; // elements: four granules
+    let driver = session();
+    let device = standin::device(2);
+    let mut x = device.growing::<f32>([N], 1 << 20).unwrap().into_buffer();
+    x.grow(N).unwrap();
+    device.synchronize(LIMIT).unwrap();
+    let mut x = launch(&device, c"endless", x).into_output();
+    x.shrink(N).unwrap();
+    driver.fail("cuMemCreate", 0, 1);
+    x.grow(3 * N).unwrap_err();
+    assert_eq!((x.len(), device.stats().bytes_used, driver.live("physical")), (N, 4 * N as u64, 2));
+    driver.release();
+    assert!(eventually(60, || driver.live("physical") == 1));
+    drop((x, device));
+    driver.assert_finished();
+}
+
 #[test]
 fn each_call_that_is_refused_leaves_the_buffer_and_nothing_else() {
     let driver = session();

@@ -345,9 +345,11 @@ impl CudaEngine {
         let number = growth.number_of(allocation.address).ok_or_else(lost)?;
         let turn = core.wait_for_turn(number)?;
         let look = |reserve: &mut Reserve| {
-            (reserve.covering(to), reserve.mapped(), reserve.bytes, reserve.address, reserve.opened)
+            let place = (reserve.address, reserve.bytes);
+            (reserve.covering(to), reserve.mapped(), place, reserve.opened, reserve.keep)
         };
-        let (covered, mapped, bytes, address, opened) = growth.of(number, look).ok_or_else(lost)?;
+        let (covered, mapped, (address, bytes), opened, keep) = growth.of(number, look).ok_or_else(lost)?;
+        let charged = allocation.charged();
         // What a shrinking has left is taken again. What is kept is charged.
         let kept = covered.unwrap_or(mapped);
         if opened < kept {
@@ -363,21 +365,35 @@ impl CudaEngine {
         if covered.is_some() {
             return Ok(());
         }
-        let granule = core.granule(epoch)?;
-        let need = (to - mapped).next_multiple_of(granule);
-        let more = need.max(mapped / PART / granule * granule).min(bytes - mapped);
-        let _bound = core.context.bind_for(epoch)?;
-        let step = |size: u64| {
-            allocation.charge_to(mapped + size)?;
-            let made = core.map_more(epoch, address + mapped, size, &mut || {
-                growth.of(number, |reserve| reserve.ends.push(mapped + size));
-            });
-            made.inspect_err(|_| allocation.uncharge_to(mapped)).map(|()| mapped + size)
+        let more = || {
+            let granule = core.granule(epoch)?;
+            let need = (to - mapped).next_multiple_of(granule);
+            let more = need.max(mapped / PART / granule * granule).min(bytes - mapped);
+            let _bound = core.context.bind_for(epoch)?;
+            let step = |size: u64| {
+                allocation.charge_to(mapped + size)?;
+                let made = core.map_more(epoch, address + mapped, size, &mut || {
+                    growth.of(number, |reserve| {
+                        reserve.ends.push(mapped + size);
+                        // Nothing has used it. If something else is to go before it, that one's work decides.
+                        (reserve.refused, reserve.is_idle) = (true, reserve.is_idle || keep >= mapped);
+                    });
+                });
+                made.inspect_err(|_| allocation.uncharge_to(mapped)).map(|()| mapped + size)
+            };
+            match step(more) {
+                Err(Error::OutOfMemory { .. }) if more > need => step(need),
+                answer => answer,
+            }
         };
-        let end = match step(more) {
-            Err(Error::OutOfMemory { .. }) if more > need => step(need),
-            answer => answer,
-        }?;
+        let end = more().inspect_err(|_| {
+            // What a shrinking has left goes after all.
+            allocation.uncharge_to(charged);
+            growth.of(number, |reserve| reserve.keep = keep);
+            if growth.has_work() {
+                core.memory.reclaim.nudge.nudge();
+            }
+        })?;
         growth.of(number, |reserve| {
             reserve.ends.push(end);
             (reserve.keep, reserve.opened) = (end, end);
@@ -418,7 +434,15 @@ impl CudaEngine {
         epoch.go_on()?;
         let _bound = core.context.bind_for(epoch)?;
         for number in numbers {
-            let Ok(_turn) = core.wait_for_turn(number) else { continue };
+            let _turn = match core.wait_for_turn(number) {
+                Ok(turn) => turn,
+                // Without the access, a copy would fault.
+                Err(error @ Error::Timeout { .. }) => {
+                    growth.inner.lock().peers.retain(|one| *one != peer);
+                    return Err(error);
+                }
+                Err(_) => continue, // it is gone
+            };
             if let Some((address, mapped)) = growth.of(number, |reserve| (reserve.address, reserve.mapped()))
                 && mapped > 0
             {
@@ -466,9 +490,13 @@ impl Core {
     /// Waits for a bounded time while another thread makes calls for the reserve.
     fn wait_for_turn(&self, number: u64) -> Result<Turn<'_>> {
         let start = self.timing.clock.start();
+        let growth = &self.memory.growth;
         loop {
-            if let Some(turn) = self.memory.growth.turn(number) {
+            if let Some(turn) = growth.turn(number) {
                 return Ok(turn);
+            }
+            if growth.of(number, |_| ()).is_none() {
+                return Err(Error::library("internal error: no such reserve of addresses"));
             }
             if start.elapsed() > self.timing.memory.others {
                 return Err(Error::Timeout { waited: start.elapsed(), site: Site::none() });
