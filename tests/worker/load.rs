@@ -23,6 +23,62 @@ fn work(device: &Device, a: f64, b: f64) -> Result<f64, Error> {
     Ok(sum)
 }
 
+/// Growth and shrinking in several steps, and what is there after each.
+fn grow(device: &Device) -> Result<(), Error> {
+    let mut x = device.growing::<u8>([3], 1 << 24)?;
+    for step in 1..5u8 {
+        let more = 100_000 * usize::from(step);
+        x.grow(more)?;
+        x = device.fill(x, step)?.into_output();
+        x.shrink(more - 1)?;
+        x.grow(1)?;
+        let all = device.download(&x)?.await_result()?;
+        let (last, rest) = all.split_last().unwrap();
+        assert!(*last == 0 && rest.iter().all(|one| *one == step), "after step {step}");
+    }
+    Ok(())
+}
+
+/// Each growth is right, or says that the worker was lost.
+#[test]
+fn buffers_grow_and_shrink_while_their_worker_is_killed() {
+    let _alone = alone();
+    within(120, || {
+        let device = isolated().open().unwrap();
+        let (stop, right) = (AtomicBool::new(false), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        match grow(&device) {
+                            Ok(()) => drop(right.fetch_add(1, Ordering::Relaxed)),
+                            Err(Error::ContextPoisoned { .. } | Error::GpuRefStale { .. } | Error::Upstream { .. }) => {
+                                drop(device.wait_healthy(LONG).unwrap())
+                            }
+                            Err(error) => panic!("{error:?}"),
+                        }
+                    }
+                });
+            }
+            let mut rng = Rng::new(5);
+            for round in 0..10 {
+                let generation = device.wait_healthy(LONG).unwrap().generation;
+                let before = right.load(Ordering::Relaxed);
+                if round % 2 == 0 {
+                    assert!(eventually(10, || right.load(Ordering::Relaxed) > before), "nobody comes to anything");
+                }
+                (0..rng.below(2_000)).for_each(|_| std::thread::yield_now());
+                kill(&device);
+                assert!(eventually(60, || device.generation() != generation), "no recovery");
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        device.wait_healthy(LONG).unwrap();
+        assert_back_at(&device, (0, 0, 0));
+        assert_eq!(device.memory().unwrap().addresses, 0);
+    });
+}
+
 /// Kills the worker at random moments while eight threads work. Every answer is right or says that the worker was lost,
 /// and comes within a second of the kill. (Of one kill in a hundred it may come later, as a thread may be held up for long
 /// on a machine that has others to run; of none much later.)

@@ -144,7 +144,7 @@ impl WorkerEngine {
 
     fn load(&self, epoch: &Arc<Epoch>, data: &[u8], what: impl FnOnce(u64) -> Question) -> Result<Arc<Allocation>> {
         let block = self.stage(epoch, data)?;
-        let id = next_address(0);
+        let id = next_address(0)?;
         let (sent, answer) = self.ask_with::<()>(epoch, what(id), Some(block), &Follows::default())?;
         // Made before the answer is checked: dropping it unloads what was loaded.
         let module = Arc::new(Allocation::uncounted(id, home_of(&self.link, &sent)));

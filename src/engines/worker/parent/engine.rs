@@ -162,7 +162,7 @@ impl WorkerEngine {
         let [bytes, len, lead] = wanted;
         let charged = if growing { 0 } else { bytes as u64 };
         epoch.meter.take(charged)?;
-        let id = next_address(bytes);
+        let id = next_address(bytes).inspect_err(|_| epoch.meter.give(charged))?;
         let size = bytes.checked_div(len).unwrap_or(1);
         let (name, freeing) = (label.map(Into::into), self.link.freeing());
         let reserve = growing.then_some(bytes as u64);
@@ -406,9 +406,11 @@ fn place(view: &View<'_>) -> Place {
 }
 
 /// Addresses of no real memory. They differ for all allocations of all workers, keep distances within one allocation,
-/// and are aligned as those of the worker's device.
-pub(super) fn next_address(bytes: usize) -> u64 {
+/// and are aligned as those of the worker's device. A reserve takes as many as it likes, without memory: an error when all are used.
+pub(super) fn next_address(bytes: usize) -> Result<u64> {
     const ALIGNMENT: u64 = 256;
     static NEXT: AtomicU64 = AtomicU64::new(1 << 46);
-    NEXT.fetch_add((bytes as u64).next_multiple_of(ALIGNMENT) + ALIGNMENT, Ordering::Relaxed)
+    let size = (bytes as u64).next_multiple_of(ALIGNMENT) + ALIGNMENT;
+    let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_add(size));
+    next.map_err(|_| Error::library("so many addresses were reserved in workers that none are left"))
 }
