@@ -162,6 +162,31 @@ fn of_two_parts_that_grow_at_once_one_is_refused() {
     }
 }
 
+#[test]
+fn threads_grow_buffers_of_one_device_beside_each_other() {
+    for device in growing() {
+        std::thread::scope(|scope| {
+            for thread in 1..9u32 {
+                let device = &device;
+                scope.spawn(move || {
+                    let value = f64::from(thread);
+                    let mut x = device.growing::<f64>([1], 1 << 20).unwrap().into_buffer();
+                    for round in 0..20 {
+                        x.grow(5000 + 100 * round).unwrap();
+                        x = device.fill(x, value).unwrap().into_buffer();
+                        x.shrink(4000).unwrap();
+                        x.grow(1).unwrap();
+                    }
+                    let all = down(device, &x);
+                    let (last, rest) = all.split_last().unwrap();
+                    assert!(*last == 0.0 && rest.iter().all(|one| *one == value), "thread {thread}");
+                });
+            }
+        });
+        assert_back_at(&device, (0, 0, 0));
+    }
+}
+
 /// Both lie in one page.
 #[test]
 fn a_part_shrinks_behind_the_work_on_what_was_given_back_behind_it() {
@@ -228,7 +253,14 @@ fn what_is_refused_is_refused_by_name_and_changes_nothing() {
         assert!(x.grow(usize::MAX).is_err() && x.shrink(3).is_err());
         x.grow(1).unwrap();
         assert_eq!((x.shape(), down(&device, &x)), (&[3, 5][..], vec![0.0; 15]));
-        let mut turned = x.into_buffer().with_layout(Layout::columns(5, 3)).unwrap();
+        let mut all = x.into_buffer();
+        for n in [1, isize::MAX as usize, usize::MAX / 8, usize::MAX] {
+            let (argument, reason) = refused(&all.grow(n).unwrap_err());
+            assert!(argument == "n" && reason.contains("larger reserve"), "{n}: {argument}: {reason}");
+        }
+        assert_eq!((all.len(), all.capacity()), (15, 15));
+        assert!(device.growing::<u8>([1], 1 << 60).is_err(), "no process has so many addresses");
+        let mut turned = all.with_layout(Layout::columns(5, 3)).unwrap();
         assert_eq!(refused(&turned.grow(1).unwrap_err()).0, "tensor");
         let mut plain = up(&device, [1.0f64]);
         assert!(matches!(plain.grow(1), Err(Error::Unsupported { .. })));

@@ -24,7 +24,8 @@
 //!   it back while the work is in flight, and it grows meanwhile. What is added is zeros. Only those wait for it who use what was
 //!   added.
 //! - **Nothing moves.** Work in flight, recorded programs and shared parts keep their addresses. To share what is there and let the
-//!   rest grow, split the buffer: its last part grows, and [`join`](crate::DeviceBuffer::join) makes one of both again.
+//!   rest grow, split the buffer: its last part grows, and [`join`](crate::DeviceBuffer::join) makes one of both again. (A last part
+//!   that is dropped keeps its place: shrink it to nothing before, and the part that was before it grows.)
 //! - **Memory** counts against the device's limit as it comes; addresses do not
 //!   ([`MemoryInfo::addresses`](crate::MemoryInfo::addresses)). On a GPU memory comes in granules of 2 MiB, so even one row
 //!   takes so much; a process has 128 TiB of addresses. Steps are amortised: new memory is at least an eighth of what there is, if there is so much.
@@ -49,7 +50,6 @@ use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::device::Device;
 use crate::device::copy::GiveBack;
-use crate::device::memory::bytes_of;
 use crate::device::tensor::{IntoShape, Layout, Tensor};
 
 impl Device {
@@ -113,7 +113,8 @@ impl<T: Element> DeviceBuffer<T> {
     /// [`Error::OutOfMemory`]; [`Error::InvalidArgument`] when the reserve is too small, and for a buffer that does not end where
     /// the memory in use ends; [`Error::Unsupported`] without a reserve; the device's own error. It is as before then.
     pub fn grow(&mut self, n: usize) -> Result<()> {
-        let (start, bytes) = (self.offset + self.len, bytes_of::<T>(n)?);
+        // Too many bytes for their number are too many for the reserve.
+        let (start, bytes) = (self.offset + self.len, n.saturating_mul(size_of::<T>()));
         let (device, _right) = region::device_of(&self.region, start * size_of::<T>())?;
         if n == 0 {
             return Ok(());
