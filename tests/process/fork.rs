@@ -86,9 +86,16 @@ fn a_forked_child_is_told_that_its_parents_device_is_lost_and_opens_its_own() {
             let device = builder.open().unwrap();
             let x = up(&device, [1.0f64, 2.0]);
             let mut labelled = Some(device.labelled("of the parent").zeros::<u8>(10).unwrap());
+            // A GPU may have none.
+            let mut growing = device.growing::<u8>([3], 100).ok();
             device.synchronize(Duration::from_secs(60)).unwrap();
             let status = forked(|| {
                 drop(labelled.take());
+                let told = |result: windlass::Result<()>| result.is_err_and(|error| lost(&error));
+                if growing.as_mut().is_some_and(|x| !told(x.grow(1)) || !told(x.shrink(1))) {
+                    return false;
+                }
+                drop(growing.take());
                 let rejected = device.fill(x, 1.0).unwrap_err();
                 lost(&rejected.error)
                     && rejected.back.is_some()
@@ -98,6 +105,10 @@ fn a_forked_child_is_told_that_its_parents_device_is_lost_and_opens_its_own() {
             });
             assert_eq!(status, 0, "{device:?}: the child did not get DeviceLost everywhere");
             // The parent's device is as it was.
+            if let Some(x) = &mut growing {
+                x.grow(1).unwrap();
+                assert_eq!(down(&device, &*x), [0; 4]);
+            }
             assert_eq!(down(&device, &up(&device, [3.0f64])), [3.0]);
         }
 

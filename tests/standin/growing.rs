@@ -290,3 +290,21 @@ fn peers_have_access_to_what_is_there_and_to_what_comes() {
         assert_eq!(down(&two, &z), [2.0; 4]);
     });
 }
+
+/// The copy is refused, and the next one tries again.
+#[test]
+fn a_peer_that_gets_no_access_to_a_reserve_copies_nothing() {
+    let driver = session();
+    let (one, two) = (Device::cuda(0).unwrap(), Device::cuda(1).unwrap());
+    let x = one.growing::<f32>([4], 1 << 20).unwrap();
+    let mut x = one.fill(x, 1.0).unwrap().into_buffer();
+    driver.fail("cuMemSetAccess", 0, 1);
+    let rejected = two.copy_peer(&x, two.zeros(4).unwrap()).map(drop).unwrap_err();
+    assert!(matches!(&rejected.error, Error::LibraryError { .. }), "{:?}", rejected.error);
+    x.grow(100_000).unwrap();
+    let y = two.copy_peer(&x, two.zeros(100_004).unwrap()).unwrap().into_output();
+    assert_eq!(down(&two, &y).iter().sum::<f32>(), 4.0);
+    drop((x, y, one, two));
+    assert!(eventually(10, || driver.live("contexts") == 0));
+    driver.assert_clean();
+}

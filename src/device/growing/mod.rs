@@ -150,7 +150,8 @@ impl<T: Element> DeviceBuffer<T> {
         if n == 0 {
             return Ok(());
         }
-        // SAFETY: borrowed exclusively. Nothing is submitted through this handle: of the two, one becomes the buffer.
+        // SAFETY: borrowed exclusively, and nothing is submitted through `self` before a part becomes the buffer. If one is refused, both
+        // are dropped, and have submitted nothing; after that only the loss of a worker is a failure.
         let (kept, tail) = unsafe { self.alias() }.split_at(keep)?;
         // What another part gave back before lies behind it, in the same page at first.
         let before = self.region.allocation.reserve().map(|reserve| reserve.behind(0).1);
