@@ -33,7 +33,9 @@ pub(super) fn factor<T: Real, const L: usize>(a: &mut Panel<'_, T, L>, pivots: &
         below.iter_mut().for_each(|x| *x = x.over(divisor));
         for column in others.chunks_exact_mut(rows) {
             let Some((head, tail)) = column.get_mut(k..).and_then(|c| c.split_first_mut()) else { break };
-            tail.iter_mut().zip(&*below).for_each(|(y, l)| *y = l.negative().fma(*head, *y));
+            for (y, l) in tail.iter_mut().zip(&*below) {
+                *y = l.negative().fma(*head, *y);
+            }
         }
     }
     infos

@@ -69,9 +69,13 @@ impl<T: Real, const L: usize> Reflector<'_, T, L> {
         for column in groups.into_remainder().chunks_exact_mut(rows) {
             let Some((head, tail)) = cut(column, k) else { return };
             let mut sum = Wide::zero();
-            x.iter().zip(&*tail).for_each(|(x, y)| sum = x.fma(*y, sum));
+            for (x, y) in x.iter().zip(&*tail) {
+                sum = x.fma(*y, sum);
+            }
             let w = self.weight(head, sum);
-            v.iter().zip(tail).for_each(|(v, y)| *y = v.negative().fma(w, *y));
+            for (v, y) in v.iter().zip(tail) {
+                *y = v.negative().fma(w, *y);
+            }
         }
     }
 
@@ -175,7 +179,9 @@ pub(super) fn solve_upper<T: Real, const L: usize>(a: &Panel<'_, T, L>, size: us
             let Some((diagonal, above)) = a.column(j).get(..j + 1).and_then(|c| c.split_last()) else { return };
             let Some((x, rest)) = column.get_mut(..j + 1).and_then(|c| c.split_last_mut()) else { return };
             *x = x.over(*diagonal);
-            rest.iter_mut().zip(above).for_each(|(y, r)| *y = r.negative().fma(*x, *y));
+            for (y, r) in rest.iter_mut().zip(above) {
+                *y = r.negative().fma(*x, *y);
+            }
         }
     }
 }

@@ -264,10 +264,14 @@ fn triangle<T: Real, const L: usize>(job: &System, stage: u64, a: &Panel<'_, T, 
         let (first, others) = if forward { (k + 1, below) } else { (0, above) };
         if transposed {
             let own = a.x.get(first * rows + k..).unwrap_or_default().iter().step_by(rows.max(1));
-            others.iter_mut().zip(own).for_each(|(y, l)| *y = l.negative().fma(*head, *y));
+            for (y, l) in others.iter_mut().zip(own) {
+                *y = l.negative().fma(*head, *y);
+            }
         } else {
             let own = a.column(k).get(first..).unwrap_or_default();
-            others.iter_mut().zip(own).for_each(|(y, l)| *y = l.negative().fma(*head, *y));
+            for (y, l) in others.iter_mut().zip(own) {
+                *y = l.negative().fma(*head, *y);
+            }
         }
     }
 }
@@ -290,7 +294,9 @@ fn cholesky<T: Real, const L: usize>(a: &mut Panel<'_, T, L>) -> [i32; L] {
         for (j, column) in others.chunks_exact_mut(rows).enumerate() {
             let (Some(own), Some(tail)) = (below.get(j..), column.get_mut(k + 1 + j..)) else { break };
             let Some(head) = own.first().copied() else { break };
-            tail.iter_mut().zip(own).for_each(|(y, l)| *y = l.negative().fma(head, *y));
+            for (y, l) in tail.iter_mut().zip(own) {
+                *y = l.negative().fma(head, *y);
+            }
         }
     }
     infos

@@ -99,7 +99,9 @@ impl<T: Real, const L: usize> Wide<T, L> {
     #[inline(always)]
     pub(super) fn fma(self, by: Self, plus: Self) -> Self {
         let mut all = plus.0;
-        all.iter_mut().zip(self.0.into_iter().zip(by.0)).for_each(|(sum, (x, y))| *sum = x.fused(y, *sum));
+        for (sum, (x, y)) in all.iter_mut().zip(self.0.into_iter().zip(by.0)) {
+            *sum = x.fused(y, *sum);
+        }
         Wide(all)
     }
 

@@ -198,7 +198,9 @@ impl<T: Real> Beside<T> for Eigen {
                 if self.vectors {
                     for (k, rotation) in rotations.iter().enumerate().take(rounds.half) {
                         let columns = two_columns(v, n, pair(k, round, rounds.even));
-                        columns.into_iter().for_each(|columns| rotation.turn_columns(columns));
+                        if let Some(columns) = columns {
+                            rotation.turn_columns(columns);
+                        }
                     }
                 }
                 std::mem::swap(&mut x, &mut next);

@@ -27,14 +27,20 @@ pub(super) fn complete<T: Real, const L: usize>(x: &mut [Wide<T, L>], rows: usiz
         for _ in 0..2 {
             let mut sums = [Wide::zero(); MOST];
             for (sum, x) in sums.iter_mut().zip(x.chunks_exact(rows)).take(wanted) {
-                x.iter().zip(&y).for_each(|(x, y)| *sum = x.fma(*y, *sum));
+                for (x, y) in x.iter().zip(&y) {
+                    *sum = x.fma(*y, *sum);
+                }
             }
             for (sum, x) in sums.iter().zip(x.chunks_exact(rows)).take(wanted) {
-                x.iter().zip(&mut y).for_each(|(x, y)| *y = sum.negative().fma(*x, *y));
+                for (x, y) in x.iter().zip(&mut y) {
+                    *y = sum.negative().fma(*x, *y);
+                }
             }
         }
         let mut squares = Wide::zero();
-        y.iter().take(rows).for_each(|y| squares = y.fma(*y, squares));
+        for y in y.iter().take(rows) {
+            squares = y.fma(*y, squares);
+        }
         let norm = squares.map(T::root);
         for (x, y) in x.iter_mut().skip(slot * rows).take(rows).zip(y) {
             *x = y.over(norm).or(*x, *missing);

@@ -44,10 +44,13 @@ impl<T: Real, const L: usize> Rotation<T, L> {
         *x = turned;
     }
 
-    /// Rotates two columns.
+    /// Rotates two columns. In a loop, not in a closure: one that is compiled by itself has not the caller's vectors, and calls a function
+    /// for each multiplication.
     #[inline(always)]
     pub(super) fn turn_columns(&self, (x, y): (&mut [Wide<T, L>], &mut [Wide<T, L>])) {
-        x.iter_mut().zip(y).for_each(|(x, y)| self.turn(x, y));
+        for (x, y) in x.iter_mut().zip(y) {
+            self.turn(x, y);
+        }
     }
 }
 

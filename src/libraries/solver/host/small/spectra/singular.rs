@@ -111,7 +111,9 @@ impl Singular {
                 rotation.turn_columns((x, y));
                 if self.wanted > 0 {
                     let columns = two_columns(v, self.n, (p, q));
-                    columns.into_iter().for_each(|columns| rotation.turn_columns(columns));
+                    if let Some(columns) = columns {
+                        rotation.turn_columns(columns);
+                    }
                 }
             }
         }
@@ -119,13 +121,16 @@ impl Singular {
     }
 }
 
+/// The sums with one more row.
+#[inline(always)]
+fn add<T: Real, const L: usize>([one, other, g]: [Wide<T, L>; 3], x: &Wide<T, L>, y: &Wide<T, L>) -> [Wide<T, L>; 3] {
+    [x.fma(*x, one), y.fma(*y, other), x.fma(*y, g)]
+}
+
 /// Sums of squares of two columns, and their inner product: those of the even rows, and those of the odd ones.
 #[inline(always)]
 fn products<T: Real, const L: usize>(x: &[Wide<T, L>], y: &[Wide<T, L>]) -> (Wide<T, L>, Wide<T, L>, Wide<T, L>) {
     let mut sums = [[Wide::zero(); 3]; 2];
-    let add = |[one, other, g]: [Wide<T, L>; 3], x: &Wide<T, L>, y: &Wide<T, L>| {
-        [x.fma(*x, one), y.fma(*y, other), x.fma(*y, g)]
-    };
     let (pairs, others) = (x.chunks_exact(2), y.chunks_exact(2));
     let last = pairs.remainder().first().zip(others.remainder().first());
     for (x, y) in pairs.zip(others) {
