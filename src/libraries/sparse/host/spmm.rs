@@ -125,8 +125,8 @@ struct Part<'a, T: SparseElement, I> {
     ldc: usize,
 }
 
-/// The groups of `WIDE` columns whose sums stay in registers together.
-const GROUPS: usize = 4;
+/// The most columns whose sums stay in registers together.
+const MOST: usize = 4 * WIDE;
 
 impl<T: SparseElement, I: SparseIndex> isa::Loop for Part<'_, T, I> {
     type Output = ();
@@ -136,55 +136,67 @@ impl<T: SparseElement, I: SparseIndex> isa::Loop for Part<'_, T, I> {
         let Part { a, rows, conj_a, n, alpha, b, beta, c, ldc } = self;
         for (row, c) in rows.zip(c.chunks_mut(ldc.max(1))) {
             let (columns, values) = a.row(row);
+            let entries = Entries { columns, values, conj: conj_a };
             let width = n.min(c.len());
-            let (groups, rest) = c.get_mut(..width).unwrap_or_default().as_chunks_mut::<WIDE>();
-            let (fours, ones) = groups.as_chunks_mut::<GROUPS>();
+            let (most, rest) = c.get_mut(..width).unwrap_or_default().as_chunks_mut::<MOST>();
             let mut first = 0;
-            for four in fours {
-                let sums = sums::<T, I, GROUPS>((columns, values, conj_a), b, first, WIDE);
-                for (c, sums) in four.iter_mut().zip(&sums) {
-                    c.iter_mut().zip(sums).for_each(|(c, sum)| update(c, alpha, *sum, beta));
-                }
-                first += WIDE * GROUPS;
+            for c in most {
+                let sums: [_; MOST] = entries.sums(b, first);
+                c.iter_mut().zip(&sums).for_each(|(c, sum)| update(c, alpha, *sum, beta));
+                first += MOST;
             }
-            for one in ones {
-                let [sums] = sums::<T, I, 1>((columns, values, conj_a), b, first, WIDE);
-                one.iter_mut().zip(&sums).for_each(|(c, sum)| update(c, alpha, *sum, beta));
+            let (some, rest) = rest.as_chunks_mut::<WIDE>();
+            for c in some {
+                let sums: [_; WIDE] = entries.sums(b, first);
+                c.iter_mut().zip(&sums).for_each(|(c, sum)| update(c, alpha, *sum, beta));
                 first += WIDE;
             }
             if !rest.is_empty() {
-                let [sums] = sums::<T, I, 1>((columns, values, conj_a), b, first, rest.len());
+                let sums = entries.few(b, first, rest.len());
                 rest.iter_mut().zip(&sums).for_each(|(c, sum)| update(c, alpha, *sum, beta));
             }
         }
     }
 }
 
-/// The sums of one row for some columns of B from `first` on, `width` in the last group.
-#[inline(always)]
-fn sums<T: SparseElement, I: SparseIndex, const GROUPS: usize>(
-    (columns, values, conj): (&[I], &[T], bool),
-    b: Dense<'_, T>,
-    first: usize,
-    width: usize,
-) -> [[T::Scalar; WIDE]; GROUPS] {
-    let mut sums = [[T::Scalar::default(); WIDE]; GROUPS];
-    let len = WIDE * (GROUPS - 1) + width;
-    for (column, value) in columns.iter().zip(values) {
-        let value = value.widen().conj_if(conj);
-        let start = column.place().saturating_mul(b.step).saturating_add(first);
-        let Some(row) = b.elements.get(start..start.saturating_add(len)) else { continue };
-        let add = |sum: &mut T::Scalar, x: &T| *sum = *sum + value * x.widen().conj_if(b.conj);
-        let (groups, rest) = row.as_chunks::<WIDE>();
-        // Groups have a length that the compiler knows.
-        for (sums, group) in sums.iter_mut().zip(groups) {
-            sums.iter_mut().zip(group).for_each(|(sum, x)| add(sum, x));
+/// The entries of one row of A.
+#[derive(Clone, Copy)]
+struct Entries<'a, T, I> {
+    columns: &'a [I],
+    values: &'a [T],
+    conj: bool,
+}
+
+impl<T: SparseElement, I: SparseIndex> Entries<'_, T, I> {
+    /// The sums for the `COUNT` columns of B from `first` on: of a number that the compiler knows, so that they stay in registers.
+    #[inline(always)]
+    fn sums<const COUNT: usize>(self, b: Dense<'_, T>, first: usize) -> [T::Scalar; COUNT] {
+        let mut sums = [T::Scalar::default(); COUNT];
+        for (column, value) in self.columns.iter().zip(self.values) {
+            let value = value.widen().conj_if(self.conj);
+            let start = column.place().saturating_mul(b.step).saturating_add(first);
+            let Some(row) = b.elements.get(start..).and_then(|row| row.first_chunk::<COUNT>()) else { continue };
+            for (sum, x) in sums.iter_mut().zip(row) {
+                *sum = *sum + value * x.widen().conj_if(b.conj);
+            }
         }
-        if let Some(sums) = sums.last_mut() {
-            sums.iter_mut().zip(rest).for_each(|(sum, x)| add(sum, x));
-        }
+        sums
     }
-    sums
+
+    /// The sums for fewer than `WIDE` columns.
+    #[inline(always)]
+    fn few(self, b: Dense<'_, T>, first: usize, count: usize) -> [T::Scalar; WIDE] {
+        let mut sums = [T::Scalar::default(); WIDE];
+        for (column, value) in self.columns.iter().zip(self.values) {
+            let value = value.widen().conj_if(self.conj);
+            let start = column.place().saturating_mul(b.step).saturating_add(first);
+            let Some(row) = b.elements.get(start..start.saturating_add(count)) else { continue };
+            for (sum, x) in sums.iter_mut().zip(row) {
+                *sum = *sum + value * x.widen().conj_if(b.conj);
+            }
+        }
+        sums
+    }
 }
 
 /// Writes the sums of `WIDE` columns, beginning with `first`, to C.

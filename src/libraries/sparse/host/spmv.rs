@@ -67,6 +67,9 @@ pub(crate) fn spmv<T: SparseElement, I: SparseIndex>(
 /// The maximum number of partial vectors of a transposed product.
 const PARTS: usize = 8;
 
+/// Columns whose sums are added up together.
+const BLOCK: usize = 128;
+
 /// The sums of some rows, for the columns in which they have entries.
 struct Sums<S> {
     first: usize,
@@ -106,11 +109,19 @@ fn transposed<T: SparseElement, I: SparseIndex>(
         Sums { first, sums }
     });
     split::each(&split::evenly(a.width, parts), y, 1, &|columns, y| {
-        for (column, y) in columns.zip(y) {
-            let sum = sums
-                .iter()
-                .fold(T::Scalar::default(), |all, part| all + at(&part.sums, column.wrapping_sub(part.first)));
-            update(y, alpha, sum, beta);
+        let mut first = columns.start;
+        for y in y.chunks_mut(BLOCK) {
+            let mut all = [T::Scalar::default(); BLOCK];
+            for part in &sums {
+                // Where the part has columns of the block.
+                let (from, skipped) = (first.saturating_sub(part.first), part.first.saturating_sub(first));
+                let some = all.get_mut(skipped..).unwrap_or_default();
+                for (all, sum) in some.iter_mut().zip(part.sums.get(from..).unwrap_or_default()) {
+                    *all = *all + *sum;
+                }
+            }
+            y.iter_mut().zip(all).for_each(|(y, sum)| update(y, alpha, sum, beta));
+            first += BLOCK;
         }
     });
 }
