@@ -138,6 +138,12 @@ impl Hasher for Words {
     fn write_u8(&mut self, x: u8) {
         self.word(x.into());
     }
+    fn write_u16(&mut self, x: u16) {
+        self.word(x.into());
+    }
+    fn write_isize(&mut self, x: isize) {
+        self.word(x as u64);
+    }
     fn write_u32(&mut self, x: u32) {
         self.word(x.into());
     }

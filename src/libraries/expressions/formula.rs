@@ -44,7 +44,7 @@ static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(|| Mutex::new(Cache::new(MO
 impl Kept {
     /// The one of this expression.
     pub(crate) fn for_expr(expr: Expr) -> Arc<Self> {
-        let hash = BuildHasherDefault::<std::collections::hash_map::DefaultHasher>::default().hash_one(&expr);
+        let hash = BuildHasherDefault::<Words>::default().hash_one(&expr);
         let mut known = KNOWN.lock();
         if let Some(kept) = known.get(&hash).filter(|kept| kept.expr == expr) {
             return kept.clone();

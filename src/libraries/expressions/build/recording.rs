@@ -1,11 +1,13 @@
 //! What a closure has done with its symbols so far.
 
+use crate::core::cache::Words;
 use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::libraries::expressions::ir::{Expr, Id, Node, Op, check, describe, result_type};
 use crate::libraries::expressions::scalar::Scalar;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 
 /// A value of a closure, without its type: an element of an input, or what was computed.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +55,9 @@ impl From<String> for Fault {
     }
 }
 
+/// Nodes that are looked through one by one: in a formula of a few operations a table costs more than all else.
+const FEW: usize = 16;
+
 /// What was recorded.
 #[derive(Clone)]
 pub(crate) struct Recording {
@@ -60,8 +65,8 @@ pub(crate) struct Recording {
     pub(crate) inputs: Vec<DType>,
     pub(crate) scalars: Vec<Scalar>,
     pub(crate) nodes: Vec<Node>,
-    /// Equal nodes are one node.
-    seen: HashMap<Node, Id>,
+    /// Equal nodes are one node: the nodes, once there are more than are looked through faster one by one.
+    seen: HashMap<Node, Id, BuildHasherDefault<Words>>,
     /// The first error.
     pub(crate) error: Option<String>,
 }
@@ -110,7 +115,7 @@ impl Open {
         let ids: Option<Vec<Id>> = ids.collect();
         let ids = ids.ok_or_else(|| invalid("an output is a symbol of another closure".into()))?;
         let parameters = recording.scalars.iter().map(|scalar| scalar.dtype()).collect();
-        let expr = Expr::admit(recording.inputs, parameters, recording.nodes, ids)?;
+        let expr = Expr::of_checked(recording.inputs, parameters, recording.nodes, ids)?;
         Ok((expr, recording.scalars))
     }
 }
@@ -123,7 +128,7 @@ impl Drop for Open {
 
 impl Recording {
     pub(crate) fn new(serial: u64, inputs: &[DType]) -> Self {
-        let (scalars, nodes, seen) = (Vec::new(), Vec::new(), HashMap::new());
+        let (scalars, nodes, seen) = (Vec::new(), Vec::new(), HashMap::default());
         Recording { serial, inputs: inputs.to_vec(), scalars, nodes, seen, error: None }
     }
 
@@ -140,8 +145,12 @@ impl Recording {
 
     pub(crate) fn push(&mut self, op: Op, dtype: DType) -> Result<Id, String> {
         let node = Node { op, dtype };
-        if let Some(id) = self.seen.get(&node) {
-            return Ok(*id);
+        let known = match self.nodes.len() {
+            ..=FEW => self.nodes.iter().position(|known| *known == node).map(|at| at as Id),
+            _ => self.seen.get(&node).copied(),
+        };
+        if let Some(id) = known {
+            return Ok(id);
         }
         if self.nodes.len() >= Expr::MAX_NODES {
             return Err(format!("more than {} nodes: split it into several formulas", Expr::MAX_NODES));
@@ -153,7 +162,13 @@ impl Recording {
         };
         check(&node, &self.nodes, &self.inputs, &parameters)?;
         self.nodes.push(node);
-        self.seen.insert(node, id);
+        match self.nodes.len() {
+            ..=FEW => {}
+            one_more if one_more == FEW + 1 => {
+                self.seen.extend(self.nodes.iter().zip(0..).map(|(node, id)| (*node, id)))
+            }
+            _ => drop(self.seen.insert(node, id)),
+        }
         Ok(id)
     }
 

@@ -12,24 +12,28 @@ impl Expr {
     /// [`Error`] that names `inputs`, `parameters`, `nodes` or `outputs`: too many of them, a node that uses a later one,
     /// a type that does not fit its operation, an axis above 63, no output.
     pub fn admit(inputs: Vec<DType>, parameters: Vec<DType>, nodes: Vec<Node>, outputs: Vec<Id>) -> Result<Self> {
-        let at_most = |name: &'static str, len: usize, most: usize| {
-            if len <= most {
-                Ok(())
-            } else {
-                Err(Error::invalid(name, format!("{len}, but at most {most} are allowed")))
-            }
-        };
+        at_most("nodes", nodes.len(), Expr::MAX_NODES)?;
+        for (at, node) in nodes.iter().enumerate() {
+            let earlier = nodes.get(..at).unwrap_or_default();
+            check(node, earlier, &inputs, &parameters)
+                .map_err(|e| Error::invalid("nodes", format!("node {at}, {e}")))?;
+        }
+        Expr::of_checked(inputs, parameters, nodes, outputs)
+    }
+
+    /// As [`admit`](Self::admit), of nodes each of which was [checked](check) as it came.
+    pub(crate) fn of_checked(
+        inputs: Vec<DType>,
+        parameters: Vec<DType>,
+        nodes: Vec<Node>,
+        outputs: Vec<Id>,
+    ) -> Result<Self> {
         at_most("inputs", inputs.len(), Expr::MAX_INPUTS)?;
         at_most("parameters", parameters.len(), Expr::MAX_PARAMETERS)?;
         at_most("nodes", nodes.len(), Expr::MAX_NODES)?;
         at_most("outputs", outputs.len(), Expr::MAX_OUTPUTS)?;
         if outputs.is_empty() {
             return Err(Error::invalid("outputs", "an expression has at least one output"));
-        }
-        for (at, node) in nodes.iter().enumerate() {
-            let earlier = nodes.get(..at).unwrap_or_default();
-            check(node, earlier, &inputs, &parameters)
-                .map_err(|e| Error::invalid("nodes", format!("node {at}, {e}")))?;
         }
         if let Some(output) = outputs.iter().find(|id| usize::from(**id) >= nodes.len()) {
             return Err(Error::invalid("outputs", format!("node {output}, but there are {}", nodes.len())));
@@ -47,6 +51,13 @@ impl Expr {
         }
         Ok(Expr { inputs, parameters, nodes, outputs, positions })
     }
+}
+
+fn at_most(name: &'static str, len: usize, most: usize) -> Result<()> {
+    if len <= most {
+        return Ok(());
+    }
+    Err(Error::invalid(name, format!("{len}, but at most {most} are allowed")))
 }
 
 /// Checks one node against the nodes before it.
