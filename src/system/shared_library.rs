@@ -93,11 +93,9 @@ impl SharedLibrary {
     /// after the library is closed.
     #[inline(always)]
     pub(crate) unsafe fn symbol<T: Copy>(&self, name: &CStr) -> Option<T> {
-        match self.address(name) {
-            // SAFETY: the caller vouches for the type.
-            Some(found) => Some(unsafe { as_function(found) }),
-            None => None,
-        }
+        let found = self.address(name)?;
+        // SAFETY: the caller vouches for the type.
+        Some(unsafe { as_function(found) })
     }
 }
 

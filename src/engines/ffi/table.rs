@@ -48,11 +48,9 @@ impl LoadError {
 /// All of `names` have the type `T`.
 #[inline(always)]
 pub(crate) unsafe fn optional<T: Copy>(loaded: &Loaded, names: &[&'static CStr]) -> Option<T> {
-    match found(loaded, names) {
-        // SAFETY: guaranteed by the caller.
-        Some(address) => Some(unsafe { as_function(address) }),
-        None => None,
-    }
+    let address = found(loaded, names)?;
+    // SAFETY: guaranteed by the caller.
+    Some(unsafe { as_function(address) })
 }
 
 /// As [`optional`], but fails with an error that names the first of `names`.
