@@ -25,8 +25,8 @@ pub(crate) fn small_eigh<T: SolverElement>(
     (a, w, info): (&mut [T], &mut [T::Real], &mut [i32]),
 ) {
     match T::DTYPE {
-        DType::F32 => all::<T, f32, 8>((vectors, upper), of, (a, w, info)),
-        DType::F64 => all::<T, f64, 4>((vectors, upper), of, (a, w, info)),
+        DType::F32 => all::<T, f32, 16>((vectors, upper), of, (a, w, info)),
+        DType::F64 => all::<T, f64, 8>((vectors, upper), of, (a, w, info)),
         _ => {}
     }
 }

@@ -25,8 +25,8 @@ pub(crate) fn small_svd<T: SolverElement>(
     vectors: Option<[(&Matrix, &mut [T]); 2]>,
 ) {
     match T::DTYPE {
-        DType::F32 => all::<T, f32, 8>((of, a), (s, info), vectors),
-        DType::F64 => all::<T, f64, 4>((of, a), (s, info), vectors),
+        DType::F32 => all::<T, f32, 16>((of, a), (s, info), vectors),
+        DType::F64 => all::<T, f64, 8>((of, a), (s, info), vectors),
         _ => {}
     }
 }
