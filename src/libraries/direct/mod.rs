@@ -73,7 +73,6 @@ use crate::core::op::{Bufs, Raw};
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
 use crate::libraries::routine::{Call, Front, Routine};
-use crate::libraries::sparse::SparseIndex;
 
 /// The direct solvers of sparse systems of one device: `device.direct()`. It holds no native state.
 #[derive(Clone, Debug)]
@@ -229,7 +228,7 @@ impl Factors {
 /// Registers the operations that a worker of another executable can run.
 #[cfg(all(feature = "every-operation", target_os = "linux"))]
 pub(crate) fn register(registry: &mut crate::engines::worker::Registry) {
-    use crate::libraries::sparse::SolveElement;
+    use crate::libraries::sparse::{SolveElement, SparseIndex};
     use num_complex::Complex;
     fn both<T: SolveElement, I: SparseIndex>(registry: &mut crate::engines::worker::Registry) {
         registry.call::<analyse::Analyse<T, I>>();

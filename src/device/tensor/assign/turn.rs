@@ -28,6 +28,7 @@ type Corner<U> = unsafe fn(*mut U, usize, *const U, isize);
 pub(super) struct Turn<U> {
     corner: Option<(usize, Corner<U>)>,
     /// Whether the target is so large that it is written past the caches.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "only x86-64 has the instruction"))]
     past: bool,
 }
 

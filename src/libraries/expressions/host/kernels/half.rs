@@ -1,9 +1,11 @@
 //! The conversions of `f16` by the instructions that x86 has for them.
 
 use super::convert::{NarrowF16, WidenF16};
-use super::{Args, Kernel, Level, one};
+#[cfg(any(test, target_arch = "x86_64"))]
+use super::{Args, CHUNK};
+use super::{Kernel, Level, one};
 #[cfg(target_arch = "x86_64")]
-use super::{CHUNK, chunk, result};
+use super::{chunk, result};
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64 as x86;
 
