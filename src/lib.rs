@@ -29,7 +29,7 @@
 //! # Cargo features
 //! The default is what most programs use: both engines, [`Blas`], formulas over [`Tensor`]s with their reductions, and [`Rng`]. The other
 //! libraries are features of their own (`blaslt`, `collective`, `dnn`, `fft`, `nvrtc`, `solver`, `sparse`, `tensor`), and `full` has
-//! everything: [`guide::engines`] has the list. A call into a library that is not built does not compile, and the
+//! everything: [`guide::features`] has the list. A call into a library that is not built does not compile, and the
 //! compiler names the feature.
 //!
 //! # Order

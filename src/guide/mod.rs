@@ -5,20 +5,26 @@
 //! | submit work, wait for it, chain it, keep many pieces in flight | [`dispatch`] |
 //! | record operations once and replay them as one | [`programs`] |
 //! | exchange data among several devices or processes | [`collectives`] |
-//! | move data, slice buffers, share them, stay within memory | [`memory`] |
+//! | run out of memory, move data, slice and share buffers | [`memory`] |
 //! | give buffers extents and strides, as NumPy's arrays have | [`tensors`] |
 //! | sum products of tensors, and see how they are computed | [`contractions`] |
 //! | run and train neural networks, and keep their plans | [`nets`] |
-//! | know what a fault does, and go on after one | [`faults`] |
+//! | go on after `CUDA_ERROR_ILLEGAL_ADDRESS` and other faults | [`faults`] |
 //! | survive faults of a GPU in a worker process | [`isolated`] |
 //! | launch kernels of your own, or write an operation | [`kernels`] |
 //! | find what is wrong with a kernel, without a GPU | [`checking`] |
 //! | make it fast, and see where the time goes | [`performance`] |
-//! | know what each engine can do, and the cargo features | [`engines`] |
+//! | choose cargo features, and build in less time | [`features`] |
+//! | run the same program with and without a GPU | [`engines`] |
+//! | know which operations each engine has, of which types | [`operations`] |
+//! | know why it is the CPU | [`cpu`] |
+//! | get the same bits each time, and on both engines | [`determinism`] |
 //! | run on a cluster, or in a container | [`clusters`] |
 //! | see all environment variables | [`environment`] |
 //! | come from cudarc | [`from_cudarc`] |
-//! | come from PyTorch, CuPy or numpy | [`from_python`] |
+//! | have candle or burn in the same program | [`beside`] |
+//! | come from NumPy, CuPy or PyTorch | [`from_python`] |
+//! | come from SciPy or torch.nn | [`from_scipy`] |
 
 // The page is there in every build. Its examples are tested where the libraries that they call are built.
 #[doc = include_str!("dispatch.md")]
@@ -135,6 +141,7 @@ pub mod faults {}
 /// [`Device::from_env`]: crate::Device::from_env
 /// [`Unsupported`]: crate::Error::Unsupported
 /// [`Wire::plain`]: crate::op::Wire::plain
+/// [`faults`]: crate::guide::faults
 /// [`standby`]: crate::DeviceBuilder::standby
 /// [`watchdog`]: crate::DeviceBuilder::watchdog
 /// [`worker::init`]: crate::worker::init
@@ -259,13 +266,37 @@ pub mod nets {}
 /// [`Wait::Adaptive`]: crate::Wait
 /// [`timeline::Timeline`]: crate::timeline
 pub mod performance {}
+#[doc = include_str!("features.md")]
+pub mod features {}
 #[doc = include_str!("engines.md")]
 ///
-/// [`collectives`]: crate::guide::collectives
 /// [`Unsupported`]: crate::Error::Unsupported
 /// [`faults`]: crate::guide::faults
 /// [`performance`]: crate::guide::performance
 pub mod engines {}
+#[doc = include_str!("operations.md")]
+///
+/// [`Unsupported`]: crate::Error::Unsupported
+/// [`faults`]: crate::guide::faults
+pub mod operations {}
+#[doc = include_str!("determinism.md")]
+///
+/// [`Attention::deterministic`]: crate::dnn::Attention::deterministic
+/// [`Communicator::deterministic`]: crate::collective::Communicator::deterministic
+/// [`Convolution::deterministic`]: crate::dnn::Convolution::deterministic
+/// [`Rng`]: crate::Rng
+pub mod determinism {}
+#[doc = include_str!("cpu.md")]
+///
+/// [`Device::best_with`]: crate::Device::best_with
+/// [`Device::best`]: crate::Device::best
+/// [`Device::cuda`]: crate::Device::cuda
+/// [`Device::from_env`]: crate::Device::from_env
+/// [`DeviceInfo::passed_over`]: crate::DeviceInfo::passed_over
+/// [`LibraryMissing`]: crate::Error::LibraryMissing
+/// [`clusters`]: crate::guide::clusters
+/// [`loader`]: crate::loader
+pub mod cpu {}
 #[doc = include_str!("clusters.md")]
 ///
 /// [`Device::all`]: crate::Device::all
@@ -297,5 +328,12 @@ pub mod environment {}
 /// [`Enqueue`]: crate::op::Enqueue
 /// [`Op`]: crate::op::Op
 pub mod from_cudarc {}
+#[cfg_attr(any(not(doctest), feature = "external"), doc = include_str!("beside.md"))]
+///
+/// [`HostPool::Shared`]: crate::HostPool::Shared
+/// [`adopt`]: crate::Device::adopt
+pub mod beside {}
 #[doc = include_str!("from_python.md")]
 pub mod from_python {}
+#[doc = include_str!("from_scipy.md")]
+pub mod from_scipy {}
