@@ -3,6 +3,7 @@
 mod buffers;
 mod empty;
 mod huge;
+mod mistakes;
 mod settings;
 
 use crate::common;
