@@ -16,7 +16,7 @@ pub(super) fn missing(
     match tried {
         [] => Ok(()),
         [one] => write!(f, "; tried {one}"),
-        all => write!(f, "; {} attempts, which `{{:#}}` and the example `doctor` list", all.len()),
+        all => write!(f, "; {} attempts, which `{{:#}}` and the program `windlass-doctor` list", all.len()),
     }
 }
 

@@ -20,7 +20,7 @@ fn a_missing_library_is_one_line_and_every_attempt_in_the_alternate_form() {
     let tried = |count: usize| (0..count).map(|i| format!("/lib{i}: no libcublas.so.13")).collect();
     let missing = |count| Error::LibraryMissing { library: "cuBLAS".into(), tried: tried(count), help: "help".into() };
     let (line, list) = (missing(17).to_string(), format!("{:#}", missing(17)));
-    assert!(line.lines().count() == 1 && line.contains("17 attempts") && line.contains("`doctor`"), "{line}");
+    assert!(line.lines().count() == 1 && line.contains("17 attempts") && line.contains("`windlass-doctor`"), "{line}");
     assert!(!line.contains("/lib3"), "{line}");
     assert_eq!((list.lines().count(), list.lines().last()), (18, Some("  - /lib16: no libcublas.so.13")));
     assert_eq!(format!("{:#?}", missing(17)), format!("LibraryMissing: {list}"));

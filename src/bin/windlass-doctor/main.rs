@@ -1,18 +1,22 @@
 //! Examines a machine: which CUDA libraries are found, which devices work and how fast, and what to do about the rest.
 //!
 //! ```text
-//! cargo run --release -p windlass-more-examples --example doctor # --verbose lists every place that was searched
-//! cargo run --release -p windlass-more-examples --example doctor -- --json # the same as one JSON object, for bug reports
+//! cargo install windlass # with `--features full` it looks for the libraries of all features
+//! windlass-doctor        # --verbose lists every place that was searched
+//! windlass-doctor --json # the same as one JSON object, for bug reports
 //! ```
+//!
+//! In the source: `cargo run --release -p windlass --bin windlass-doctor -- --verbose`.
 //!
 //! Nothing that is missing is an error here; the exit code is 1 when a device that is there fails its self-test.
 
 mod devices;
+mod json;
 #[cfg(feature = "cuda")]
 mod libraries;
 mod measure;
 
-use serde_json::{Value, json};
+use json::Json;
 use std::error::Error;
 
 /// What was found so far.
@@ -21,8 +25,8 @@ pub(crate) struct Findings {
     /// Lines are printed as they come; not where JSON was asked for.
     quiet: bool,
     /// Libraries and devices, for JSON.
-    libraries: Vec<Value>,
-    devices: Vec<Value>,
+    libraries: Vec<Json>,
+    devices: Vec<Json>,
     /// Self-tests that failed.
     failed: usize,
     /// What would help, each once.
@@ -47,8 +51,8 @@ impl Findings {
 fn main() -> Result<(), Box<dyn Error>> {
     windlass::worker::init(); // the isolated tier is tried as well
     let asked = |names: &[&str]| std::env::args().skip(1).any(|arg| names.contains(&arg.as_str()));
-    let (verbose, json) = (asked(&["--verbose", "-v"]), asked(&["--json"]));
-    let mut findings = Findings { quiet: json, ..Findings::default() };
+    let (verbose, as_json) = (asked(&["--verbose", "-v"]), asked(&["--json"]));
+    let mut findings = Findings { quiet: as_json, ..Findings::default() };
     let machine =
         format!("windlass {} on {} {}", env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH);
     findings.say(&machine);
@@ -65,9 +69,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     findings.advice.iter().for_each(|line| findings.say(format!("  - {line}")));
     let Findings { libraries, devices, failed, advice, .. } = findings;
-    if json {
-        let report = json!({ "machine": machine, "libraries": libraries, "devices": devices, "what_to_do": advice });
-        println!("{report:#}");
+    if as_json {
+        let report = vec![
+            ("machine", machine.into()),
+            ("libraries", Json::List(libraries)),
+            ("devices", Json::List(devices)),
+            ("what_to_do", advice.into()),
+        ];
+        println!("{}", Json::Object(report));
     }
     if failed == 0 { Ok(()) } else { Err(format!("{failed} self-tests failed").into()) }
 }

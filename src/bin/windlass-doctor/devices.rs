@@ -1,8 +1,8 @@
 //! Every device: what it is, whether it works, how fast it answers.
 
 use crate::Findings;
+use crate::json::Json;
 use crate::measure::{Rates, copy_rates, round_trip, self_test};
-use serde_json::{Value, json};
 use windlass::{Device, DeviceInfo, DeviceKind, Error};
 
 /// Bytes of the copies that are timed, with the number of times.
@@ -48,7 +48,7 @@ fn absent(name: &str, error: &Error, findings: &mut Findings) {
         other => other.to_string(),
     };
     findings.say(format!("  {name:<9} not available: {why}"));
-    findings.devices.push(json!({ "name": name, "error": error.to_string() }));
+    findings.devices.push(Json::Object(vec![("name", name.into()), ("error", error.to_string().into())]));
     match error {
         Error::LibraryMissing { library, help, .. } => findings.advise(format!("{library}: {help}")),
         Error::DeviceLost { remedy, .. } => findings.advise(format!("{name}: {remedy}")),
@@ -92,8 +92,8 @@ fn one(device: &Device, findings: &mut Findings) {
     }
     lines.push(isolated(device, findings));
     lines.iter().for_each(|line| findings.say(format!("            {line}")));
-    let lines: Vec<Value> = lines.into_iter().map(Value::from).collect();
-    findings.devices.push(json!({ "name": &*device.name(), "model": model, "findings": lines }));
+    let name = device.name().to_string().into();
+    findings.devices.push(Json::Object(vec![("name", name), ("model", model.into()), ("findings", lines.into())]));
 }
 
 /// Whether a worker process can have the same device.
