@@ -35,6 +35,12 @@
 //! # Order
 //! An operation sees the effect of every earlier operation on its buffers, whatever threads submitted them, with no
 //! wait on the host. Work on unrelated buffers overlaps.
+//!
+//! # What stays
+//! Until 1.0, a program that compiles with version 0.x.y compiles with every later 0.x.z; 0.(x + 1) may change the interface and need
+//! a newer Rust. Errors, reports, results and choices that will gain fields or variants are `#[non_exhaustive]`: match them with `..`
+//! and `_`. A worker process, and a file of a program, belong to one version of the library. Results that are bit for bit the same on
+//! both engines may differ between versions.
 
 // The compiler gives up types that are nested deeper; none is. (Its own limit is 128.)
 #![recursion_limit = "64"]

@@ -20,7 +20,8 @@ fn groups(norm: NormKind, extents: &[usize]) -> Groups {
             (batch * groups + channel / (channels / groups), channel)
         }
         NormKind::Instance => (at / behind, at / behind % channels),
-        NormKind::Batch => (at / behind % channels, at / behind % channels),
+        // Of a batch.
+        _ => (at / behind % channels, at / behind % channels),
     };
     (0..len).map(of).unzip()
 }

@@ -72,7 +72,7 @@ fn a_library_that_is_not_there_is_missing_and_breaks_nothing() {
     let (device, host) = (Device::cuda(0).unwrap(), Device::host().unwrap());
     let before = device.stats().errors;
     match device.library_version(Library::Curand) {
-        Err(Error::LibraryMissing { library, tried, help }) => {
+        Err(Error::LibraryMissing { library, tried, help, .. }) => {
             assert_eq!(library, "cuRAND");
             assert!(!tried.is_empty() && !help.is_empty(), "{tried:?} {help}");
             assert_ne!(device.stats().errors, before, "it is counted");

@@ -91,6 +91,7 @@ pub(crate) enum Subscribed {
 
 /// An output and the time the device spent on it.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Timed<O> {
     /// The output.
     pub output: O,

@@ -53,6 +53,7 @@ impl FindingKind {
 
 /// What a check found, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Finding {
     /// What is wrong.
     pub kind: FindingKind,

@@ -31,8 +31,9 @@ impl Error {
         Error::LibraryError { message: message.into(), site: Site::none() }
     }
 
-    /// Makes an [`Error::OutOfMemory`] that names nothing yet: the bytes asked for; the bytes free, in total, and allowed.
-    pub(crate) fn out_of_memory(requested: u64, [free, total, limit]: [u64; 3]) -> Self {
+    /// Makes an [`Error::OutOfMemory`], for an operation that allocates memory itself: the bytes asked for; the bytes free, in total, and
+    /// allowed (0 where they are not known).
+    pub fn out_of_memory(requested: u64, [free, total, limit]: [u64; 3]) -> Self {
         Error::OutOfMemory { requested, free, total, limit, largest: Box::default(), site: Site::none() }
     }
 

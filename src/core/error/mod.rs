@@ -3,7 +3,9 @@
 //! Decisions are made by variant and numeric code, never by text. Every variant but `LibraryMissing` and `Compile`
 //! carries a [`Site`]: where it happened (operation, library, code, device, generation, the last operations before a
 //! fault). An [`Error`] can be cloned and serialized, because one failure may end many pendings and may come from
-//! another process.
+//! another process. No variant can be made or taken apart completely by other crates, so that fields can be added:
+//! they match with `..`, and make errors by [`Error::invalid`], [`Error::unsupported`], [`Error::library`] and
+//! [`Error::out_of_memory`].
 
 mod diagnostic;
 mod finding;
@@ -43,6 +45,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// An argument cannot be used as given. Nothing was done; what was moved in is returned.
     #[error("{}: {reason}{site}", Argument(argument))]
+    #[non_exhaustive]
     InvalidArgument {
         /// The argument's name.
         argument: Text,
@@ -53,6 +56,7 @@ pub enum Error {
     },
     /// A buffer or kernel belongs to an earlier generation of its device, or the device is gone.
     #[error("stale reference: {reason}{site}")]
+    #[non_exhaustive]
     GpuRefStale {
         /// The reason.
         reason: Stale,
@@ -61,6 +65,7 @@ pub enum Error {
     },
     /// Not enough memory, after everything that could be freed was freed.
     #[error("out of memory: {requested} bytes requested, {free} free of {}{}{site}", within(*total, *limit), Largest(largest))]
+    #[non_exhaustive]
     OutOfMemory {
         /// Bytes asked for.
         requested: u64,
@@ -79,6 +84,7 @@ pub enum Error {
     /// The device's context failed before or during this operation, or the device is being rebuilt. The supervisor is
     /// at work on it.
     #[error("the device's context is poisoned: {cause}{site}")]
+    #[non_exhaustive]
     ContextPoisoned {
         /// What happened.
         cause: String,
@@ -87,6 +93,7 @@ pub enum Error {
     },
     /// The device cannot be recovered in this process.
     #[error("device lost: {cause}; {remedy}{site}")]
+    #[non_exhaustive]
     DeviceLost {
         /// What happened.
         cause: String,
@@ -98,6 +105,7 @@ pub enum Error {
     /// An earlier operation that this one's input depends on, directly or indirectly, failed. This one itself did not
     /// fail.
     #[error("an earlier operation on {} failed{site}{}", Named(operand), First(cause))]
+    #[non_exhaustive]
     Upstream {
         /// The operand whose contents are missing; empty if only the device knows which one it is.
         operand: String,
@@ -108,6 +116,7 @@ pub enum Error {
     },
     /// A shared library could not be found or used. `{}` is one line; `{:#}` lists every attempt, one to a line.
     #[error(fmt = missing)]
+    #[non_exhaustive]
     LibraryMissing {
         /// The library.
         library: Text,
@@ -118,6 +127,7 @@ pub enum Error {
     },
     /// A library or the driver returned an error code, or an operation's own code failed.
     #[error("{message}{site}")]
+    #[non_exhaustive]
     LibraryError {
         /// The call that failed, and what the failure means.
         message: String,
@@ -126,6 +136,7 @@ pub enum Error {
     },
     /// The engine does not support this.
     #[error("unsupported: {reason}{site}")]
+    #[non_exhaustive]
     Unsupported {
         /// Why.
         reason: String,
@@ -134,6 +145,7 @@ pub enum Error {
     },
     /// The time limit has passed; nothing was lost.
     #[error("timed out after {waited:?}{site}")]
+    #[non_exhaustive]
     Timeout {
         /// How long it waited.
         waited: Duration,
@@ -142,6 +154,7 @@ pub enum Error {
     },
     /// The bound on work in flight ([`InFlight`](crate::op::InFlight)) is reached.
     #[error("busy: {in_flight} dispatches in flight, the bound is {limit}{site}")]
+    #[non_exhaustive]
     Busy {
         /// Dispatches in flight.
         in_flight: u64,
@@ -152,6 +165,7 @@ pub enum Error {
     },
     /// The compiler rejected the source code.
     #[error("compilation failed:\n{log}{}", diagnostic::Lines(diagnostics))]
+    #[non_exhaustive]
     Compile {
         /// The compiler's complete log.
         log: String,
@@ -161,6 +175,7 @@ pub enum Error {
     /// A matrix is singular, or not a number where a pivot is chosen: a pivot is zero or NaN. For least squares: a column
     /// is, up to rounding, a combination of those before it; `Solver::lstsq` solves these.
     #[error("singular: pivot {position}{} is zero, negligible or NaN{site}", OfMatrix(*matrix))]
+    #[non_exhaustive]
     Singular {
         /// The pivot's position, counted from 1 as LAPACK counts.
         position: u64,
@@ -171,6 +186,7 @@ pub enum Error {
     },
     /// A matrix is not positive definite.
     #[error("not positive definite: the leading minor of order {order}{} is not positive{site}", OfMatrix(*matrix))]
+    #[non_exhaustive]
     NotPositiveDefinite {
         /// The order of that minor.
         order: u64,
@@ -181,6 +197,7 @@ pub enum Error {
     },
     /// An iteration did not converge.
     #[error("not converged: {count} elements{} left; does the matrix hold a NaN or an infinity?{site}", OfMatrix(*matrix))]
+    #[non_exhaustive]
     NotConverged {
         /// How many elements did not converge.
         count: u64,
@@ -191,6 +208,7 @@ pub enum Error {
     },
     /// A kernel that ran on the CPU did what it must not: see [`Finding`]. On a GPU the same launch is undefined.
     #[error("{finding}{site}")]
+    #[non_exhaustive]
     KernelCheck {
         /// What it did, and where.
         finding: Box<Finding>,
@@ -200,6 +218,7 @@ pub enum Error {
     /// Ranks of a communicator between processes are gone, or do not answer: no collective of it can be carried out any
     /// more. The communicator can be rebuilt with the ranks that are left.
     #[error("lost ranks {ranks:?} in collective {sequence} ({operation}): {cause}{site}")]
+    #[non_exhaustive]
     CollectiveLost {
         /// The ranks that are gone.
         ranks: Box<[usize]>,
@@ -216,6 +235,7 @@ pub enum Error {
     /// round on its way. Nothing of that was used. (A communicator to which that happens is lost:
     /// [`CollectiveLost`](Self::CollectiveLost), with the code 2, `untrusted`.)
     #[error("{peer} is not to be trusted: {reason}{site}")]
+    #[non_exhaustive]
     Untrusted {
         /// Who, or by which connection.
         peer: Text,
@@ -227,6 +247,7 @@ pub enum Error {
     /// An operation's own code panicked. The panic was caught. The contents of its outputs are not valid, as after any
     /// failure.
     #[error("the operation panicked: {message}{site}")]
+    #[non_exhaustive]
     Panicked {
         /// The panic's message.
         message: String,

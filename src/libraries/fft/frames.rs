@@ -204,6 +204,7 @@ pub struct HostFrames<'s> {
 
 /// A window function, by its usual name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Window {
     /// All ones.
     Rectangular,

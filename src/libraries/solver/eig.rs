@@ -27,6 +27,7 @@ pub enum Eigenvectors {
 /// The vectors have norm one, also if the matrix is defective: then some are equal up to rounding. For a real matrix they are real: of two conjugate eigenvalues the first has the positive
 /// imaginary part, and the two columns are the real and the imaginary part of its vector, as in LAPACK.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Eig<T: SolverElement> {
     /// The eigenvalues, `n` for each matrix, in no particular order.
     pub values: Tensor<T::Complex>,

@@ -13,6 +13,7 @@ use crate::libraries::solver::native::spectra;
 
 /// Eigenvalues, ascending, and vectors of a pair of matrices, or of each of a batch of pairs: `X^H * B * X` is the identity.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Generalized<T: SolverElement> {
     /// The eigenvalues, `n` for each pair.
     pub values: Tensor<T::Real>,

@@ -14,6 +14,7 @@ use crate::libraries::solver::native::kernels;
 
 /// The solutions of least squares of a matrix, or of each of a batch.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Lstsq<T: SolverElement> {
     /// X, in the memory of B.
     pub x: Tensor<T>,

@@ -27,6 +27,7 @@ enum Of {
 
 /// A norm of a matrix that follows from its singular values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Norm {
     /// The largest singular value.
     Spectral,

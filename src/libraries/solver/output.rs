@@ -9,6 +9,7 @@ use crate::device::tensor::{Strided, Tensor};
 
 /// Inverses.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Inverse<T: SolverElement> {
     /// The inverse of each matrix.
     pub matrix: Tensor<T>,
@@ -27,6 +28,7 @@ impl<T: SolverElement> Output for Inverse<T> {
 
 /// Solutions, with the factors of the matrix.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Solved<T: SolverElement> {
     /// The solutions, in the memory of the right sides.
     pub x: Tensor<T>,
@@ -47,6 +49,7 @@ impl<T: SolverElement> Output for Solved<T> {
 
 /// Solutions.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Solution<T: SolverElement> {
     /// The solutions, in the memory of the right sides.
     pub x: Tensor<T>,

@@ -15,6 +15,7 @@ use crate::libraries::solver::native::kernels;
 
 /// The pseudo-inverses of matrices.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct PseudoInverse<T: SolverElement> {
     /// The pseudo-inverse of each matrix, `cols x rows`.
     pub matrix: Tensor<T>,

@@ -39,6 +39,7 @@ impl<T: SolverElement> HostWide for T {}
 
 /// Solutions that were refined.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Refined<T: SolverElement> {
     /// The solutions.
     pub x: Tensor<T>,

@@ -202,7 +202,8 @@ impl Case {
                                     let (z, n) = (s(gate(1)), (sum(2 * h + k) + after(2 * h + k)).tanh());
                                     (1.0 - z) * n + z * state[k]
                                 }
-                                RecurrentCell::Gru => {
+                                // The only other one.
+                                _ => {
                                     let (r, z) = (s(gate(0)), s(gate(1)));
                                     let n = (sum(2 * h + k) + r * product(2 * h + k)).tanh();
                                     (1.0 - z) * n + z * state[k]

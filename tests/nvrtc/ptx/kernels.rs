@@ -35,7 +35,7 @@ fn a_finding_is_an_error_of_the_launch() {
     let (x, y) = (device.buffer(vec![1u32; 1000]).unwrap(), device.buffer(vec![0u32; 1000]).unwrap());
     let config = LaunchConfig::for_elements(1001).unwrap();
     let error = kernel.launch(config, (y, &x, 1001)).unwrap().await_result().unwrap_err().error;
-    let Error::KernelCheck { finding, site } = &error else { panic!("{error}") };
+    let Error::KernelCheck { finding, site, .. } = &error else { panic!("{error}") };
     assert_eq!(finding.kind, FindingKind::OutOfBounds);
     assert!(finding.detail.contains("argument 1 (4000 bytes)") && site.to_string().contains("launch"), "{error}");
     // The device is as it was.

@@ -105,7 +105,7 @@ fn what_the_library_refuses_is_unsupported_with_its_word_and_costs_nothing() {
         let y = up(&device, [5.0f32; 8]);
         let (x_1, one_1) = (columns(&x, 8, 1), columns(&one, 1, 1));
         let rejected = device.blas_lt().matmul(Matmul::new(), x_1, one_1, column(y)).unwrap_err();
-        let Error::Unsupported { reason, site } = &rejected.error else { panic!("{}", rejected.error) };
+        let Error::Unsupported { reason, site, .. } = &rejected.error else { panic!("{}", rejected.error) };
         assert!(reason.contains("CUBLAS_STATUS_") && reason.contains("1 x 8"), "{reason}");
         assert_eq!(site.op(), Some("matmul"));
         // Nothing was enqueued, so what it would have written is what it was.

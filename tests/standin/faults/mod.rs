@@ -55,7 +55,7 @@ fn scene(driver: &Driver, case: &str) -> Scene {
 /// A lost device's error, which says what happened, what ran before, and what helps.
 #[track_caller]
 fn lost(error: &Error, code: i32) {
-    let Error::DeviceLost { cause, remedy, site } = error else { panic!("expected DeviceLost, got {error:?}") };
+    let Error::DeviceLost { cause, remedy, site, .. } = error else { panic!("expected DeviceLost, got {error:?}") };
     assert_eq!(site.code(), Some(code), "{error}");
     let name = site.code_name().expect("the code's name");
     assert!(name.starts_with("CUDA_ERROR_") && cause.contains(name), "{error}");

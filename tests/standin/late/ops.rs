@@ -219,14 +219,7 @@ impl PlanKey for Plan {
 }
 
 fn no_memory() -> Error {
-    Error::OutOfMemory {
-        requested: 1 << 40,
-        free: 0,
-        total: 0,
-        limit: 0,
-        largest: Default::default(),
-        site: Default::default(),
-    }
+    Error::out_of_memory(1 << 40, [0; 3])
 }
 
 /// One that needs a plan.

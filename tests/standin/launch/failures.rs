@@ -52,7 +52,7 @@ fn the_log_of_the_driver_and_the_line_it_speaks_of_are_in_the_error() {
     let device = device(1);
     let text = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry broken() { mov.nonsense; ret; }\n";
     let error = device.nvrtc().load(&Image::ptx(text).unwrap()).unwrap().load().unwrap_err();
-    let Error::Compile { log, diagnostics } = &error else { panic!("{error}") };
+    let Error::Compile { log, diagnostics, .. } = &error else { panic!("{error}") };
     assert!(log.contains("CUDA_ERROR_INVALID_PTX") && log.contains("mov.nonsense"), "{log}");
     assert_eq!(diagnostics.len(), 1);
     assert!(diagnostics[0].source.iter().any(|(line, text)| *line == 4 && text.contains("mov.nonsense;")));

@@ -121,7 +121,7 @@ fn the_wait_for_work_in_flight_is_bounded_and_ends_in_a_typed_error() {
         }));
         taking.join().unwrap()
     });
-    let Error::OutOfMemory { requested, free, total, limit, ref largest, ref site } = error else {
+    let Error::OutOfMemory { requested, free, total, limit, ref largest, ref site, .. } = error else {
         panic!("{error:?}")
     };
     // The free of what was dropped is enqueued behind its fill, so it lives no more.

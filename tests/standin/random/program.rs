@@ -224,7 +224,7 @@ where
 {
     match pending.await_timeout(LIMIT) {
         Ok(answer) => answer.map_err(Into::into),
-        Err(_) => Err(Error::Timeout { waited: LIMIT, site: windlass::error::Site::default() }),
+        Err(_) => Err(Error::unsupported(format!("an answer after {LIMIT:?}"))),
     }
 }
 

@@ -18,6 +18,7 @@ use crate::libraries::reductions::{Keep, ReductionKind, SoftmaxElement};
 
 /// Which elements are normalised together. Channels are axis 1 of a tensor, groups of them neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NormKind {
     /// Those of the last axes, so many, by mean and deviation. Weight and bias have their extents.
     Layer(usize),

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a net computes at a step, of its input x and its last state h. `W`, `R` and both biases are of each gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum RecurrentCell {
     /// `max(0, W x + R h + b)`.
     Relu,

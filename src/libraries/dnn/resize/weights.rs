@@ -19,6 +19,7 @@ pub enum Nearest {
 
 /// How an element is made of its neighbours.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Interpolation {
     /// It is one of them.
     Nearest(Nearest),
@@ -30,6 +31,7 @@ pub enum Interpolation {
 
 /// Where element `o` of `m` lies among `n` old ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Coordinates {
     /// `(o + 1/2) / scale - 1/2`.
     HalfPixel,

@@ -8,6 +8,7 @@ use std::str::SplitWhitespace;
 
 /// How much of a file has been read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MarketProgress {
     /// Entries done so far.
     pub done: usize,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 /// The progress of an iteration, as the progress hook receives it.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct IterationProgress {
     /// Number of iterations done when the residual had this value.
     pub iteration: usize,
@@ -85,6 +86,7 @@ impl std::fmt::Debug for Iteration {
 
 /// The result of an iteration that converged.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct IterativeSolution<T: Element> {
     /// The solution.
     pub x: Tensor<T>,

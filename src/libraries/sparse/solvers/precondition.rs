@@ -8,6 +8,7 @@ use crate::libraries::flags::{Diag, Transpose, Uplo};
 
 /// An approximation of the inverse of a matrix. It is made once and applied in each iteration, without a wait.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Preconditioner<T: SolveElement, I: SparseIndex = i32> {
     /// None: the identity.
     Identity,
