@@ -2,8 +2,11 @@
 //! killed in the middle; the others go on with the same global batch, and the loss takes the same course as in one process alone.
 //!
 //! ```text
-//! cargo run --release -p windlass --features collective --example data_parallel # on GPU i for process i: WINDLASS_DEVICE=cuda
+//! cargo run --release -p windlass --features collective --example data_parallel # the curves go into target/data_parallel.svg
+//! cargo run --release -p windlass --features collective --example data_parallel -- out.svg
 //! ```
+//!
+//! With `WINDLASS_DEVICE=cuda` process i works on GPU i.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -253,8 +256,12 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let differences =
         alone.iter().map(|(step, (loss, _))| (loss - together.get(step).map_or(f32::NAN, |of| of.0)).abs());
     let most = differences.fold(0.0, |most: f32, next| if next.is_nan() { next } else { most.max(next) });
-    std::fs::write("data_parallel.svg", picture([&alone, &together], processes))?;
-    println!("the losses differ from those of one process by {most:.1e} at most; data_parallel.svg shows both");
+    let file = std::env::args().nth(1).unwrap_or_else(|| "target/data_parallel.svg".into());
+    if let Some(folder) = std::path::Path::new(&file).parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(&file, picture([&alone, &together], processes))?;
+    println!("the losses differ from those of one process by {most:.1e} at most; {file} shows both");
     if most.is_nan() || most > TOLERANCE {
         return Err("more than rounding can explain".into());
     }

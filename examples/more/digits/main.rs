@@ -1,7 +1,7 @@
 //! A small convolutional network learns to read digits, on the device: convolutions, pooling, cross entropy and their gradients.
 //!
 //! ```text
-//! cargo run --release -p windlass-more-examples --example digits # the loss curve goes into digits.png
+//! cargo run --release -p windlass-more-examples --example digits # the loss curve goes into target/digits.png
 //! WINDLASS_DEVICE=host cargo run --release -p windlass-more-examples --example digits -- curve.png
 //! ```
 //!
@@ -11,11 +11,12 @@
 mod curve;
 mod draw;
 mod net;
+#[path = "../output.rs"]
+mod output;
 
 use draw::{Pictures, SIZE};
 use net::Net;
 use std::error::Error;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use windlass::reductions::All;
 use windlass::{Device, Tensor};
@@ -43,7 +44,7 @@ fn up(device: &Device, pictures: &Pictures) -> windlass::Result<(Tensor<f32>, Te
 }
 
 fn run() -> Result<(), Box<dyn Error>> {
-    let file = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("digits.png"), PathBuf::from);
+    let file = output::file(std::env::args_os().nth(1), "digits.png")?;
     let device = Device::from_env()?;
     let (pixels, digits) = up(&device, &Pictures::new(TRAINING, 1))?;
     let mut net = Net::new(&device, 11)?;

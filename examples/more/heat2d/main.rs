@@ -10,13 +10,14 @@
 //! `step.rs` is the kernel: CUDA C++, compiled when the program runs; on the CPU it runs with every access checked. `picture.rs`
 //! writes the PNG. The plate loses no heat at its edges, so its sum must stay what it was: the program checks that.
 
+#[path = "../output.rs"]
+mod output;
 mod picture;
 mod step;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::VecDeque;
 use std::error::Error;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 use step::Step;
@@ -44,7 +45,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let usual = if device.kind() == DeviceKind::Host { (128, 500) } else { (1024, 5000) };
     let size: u32 = arguments.next().map_or(Ok(usual.0), |text| text.parse())?;
     let steps: usize = arguments.next().map_or(Ok(usual.1), |text| text.parse())?;
-    let file = arguments.next().map_or_else(|| PathBuf::from("heat2d.png"), PathBuf::from);
+    let file = output::file(arguments.next(), "heat2d.png")?;
 
     let start = Instant::now();
     let step = Step::new(&device, size, size)?;

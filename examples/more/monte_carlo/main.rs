@@ -2,7 +2,7 @@
 //! fast each comes near the exact price.
 //!
 //! ```text
-//! cargo run --release -p windlass-more-examples --example monte_carlo # up to 2^18 paths, into monte_carlo.png
+//! cargo run --release -p windlass-more-examples --example monte_carlo # up to 2^18 paths, into target/monte_carlo.png
 //! cargo run --release -p windlass-more-examples --example monte_carlo -- 20 out.png
 //! WINDLASS_DEVICE=host cargo run --release -p windlass-more-examples --example monte_carlo
 //! ```
@@ -11,10 +11,11 @@
 //! device draws the numbers, walks the paths and takes the mean of what they pay, by formulas and a reduction that give
 //! the same bits on every one: so every digit that is printed is the same on every device.
 
+#[path = "../output.rs"]
+mod output;
 mod plot;
 
 use std::error::Error;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use windlass::Device;
 use windlass::expressions::{Symbol, random};
@@ -42,7 +43,7 @@ fn main() -> ExitCode {
 fn run() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let most: u32 = arguments.next().map_or(Ok(18), |text| text.parse())?;
-    let file = arguments.next().map_or_else(|| PathBuf::from("monte_carlo.png"), PathBuf::from);
+    let file = output::file(arguments.next(), "monte_carlo.png")?;
     if !(6..=26).contains(&most) {
         return Err("the first argument is the number of paths as a power of two, from 6 to 26".into());
     }

@@ -1,7 +1,7 @@
 //! Principal components of a set of images: one singular value decomposition, and the components as a picture.
 //!
 //! ```text
-//! cargo run --release -p windlass-more-examples --example pca # 600 images of 32 x 32, into pca.png
+//! cargo run --release -p windlass-more-examples --example pca # 600 images of 32 x 32, into target/pca.png
 //! cargo run --release -p windlass-more-examples --example pca -- 2000 out.png
 //! WINDLASS_DEVICE=cuda:0 cargo run --release -p windlass-more-examples --example pca
 //! ```
@@ -10,10 +10,11 @@
 //! smile vary at random. The mean image and the first components come out as ghostly faces, in the order of how much of the
 //! variation each explains. The program checks that the components are orthogonal and that together they explain all of it.
 
+#[path = "../output.rs"]
+mod output;
 mod picture;
 
 use std::error::Error;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 use windlass::solver::{Svd, Vectors};
@@ -39,7 +40,7 @@ fn main() -> ExitCode {
 fn run() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let count: usize = arguments.next().map_or(Ok(600), |text| text.parse())?;
-    let file = arguments.next().map_or_else(|| PathBuf::from("pca.png"), PathBuf::from);
+    let file = output::file(arguments.next(), "pca.png")?;
     if count < SHOWN + 1 {
         return Err(format!("{count} images are too few to show {SHOWN} components").into());
     }

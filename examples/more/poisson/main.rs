@@ -2,7 +2,7 @@
 //! progress bar, and the residuals as a picture.
 //!
 //! ```text
-//! cargo run --release -p windlass-more-examples --example poisson # 48 points a side, into poisson.png
+//! cargo run --release -p windlass-more-examples --example poisson # 48 points a side, into target/poisson.png
 //! cargo run --release -p windlass-more-examples --example poisson -- 96 out.png
 //! cargo run --release -p windlass-more-examples --example poisson -- matrix.mtx out.png # of the Matrix Market
 //! WINDLASS_DEVICE=host cargo run --release -p windlass-more-examples --example poisson
@@ -10,13 +10,14 @@
 //!
 //! `plot.rs` writes the PNG: the logarithm of the residual over iterations, a colour for each preconditioner.
 
+#[path = "../output.rs"]
+mod output;
 mod plot;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::error::Error;
 use std::fs::File;
 use std::io::BufReader;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 use windlass::sparse::{CooBuilder, Csr, Iteration, IterationProgress, Preconditioner, Spmv, read_market};
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
 fn run() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let what = arguments.next().unwrap_or_else(|| "48".into());
-    let file = arguments.next().map_or_else(|| PathBuf::from("poisson.png"), PathBuf::from);
+    let file = output::file(arguments.next(), "poisson.png")?;
     let matrix = match what.parse::<usize>() {
         Ok(side) => poisson(side)?,
         Err(_) => {

@@ -1,7 +1,7 @@
 //! A picture of a sound: time to the right, frequency up, loudness as brightness.
 //!
 //! ```text
-//! cargo run --release -p windlass-more-examples --example spectrum # a sound of its own, into spectrum.png
+//! cargo run --release -p windlass-more-examples --example spectrum # a sound of its own, into target/spectrum.png
 //! cargo run --release -p windlass-more-examples --example spectrum -- song.wav song.png
 //! WINDLASS_DEVICE=host cargo run --release -p windlass-more-examples --example spectrum
 //! ```
@@ -10,6 +10,8 @@
 //! predecessors are drawn. `sound.rs` reads WAV files and makes the sound of the first form, whose rising tone the program
 //! then looks for in the spectra.
 
+#[path = "../output.rs"]
+mod output;
 mod picture;
 mod sound;
 
@@ -47,7 +49,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let first = arguments.next();
     let named = first.as_ref().filter(|file| file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("wav")));
     let file = if named.is_some() { arguments.next() } else { first.clone() };
-    let file = file.unwrap_or_else(|| PathBuf::from("spectrum.png"));
+    let file = output::file(file, "spectrum.png")?;
     let sound = match named {
         Some(file) => {
             sound::read(hound::WavReader::open(file).map_err(|error| format!("{}: {error}", file.display()))?)?

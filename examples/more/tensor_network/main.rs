@@ -1,7 +1,7 @@
 //! A quantum circuit as a network of tensors: the probabilities of its results, by one `einsum`.
 //!
 //! ```text
-//! cargo run --release -p windlass-more-examples --example tensor_network # 12 qubits, 6 layers, into tensor_network.png
+//! cargo run --release -p windlass-more-examples --example tensor_network # 12 qubits, 6 layers, into target/tensor_network.png
 //! cargo run --release -p windlass-more-examples --example tensor_network -- 14 8 out.png
 //! WINDLASS_DEVICE=cuda:0 cargo run --release -p windlass-more-examples --example tensor_network
 //! ```
@@ -11,10 +11,11 @@
 //! them but the path that is found. The program compares the path of fewest operations with that of the smallest intermediates,
 //! checks that all probabilities sum to 1, and draws them: the qubits of the first half downwards, those of the second across.
 
+#[path = "../output.rs"]
+mod output;
 mod picture;
 
 use std::error::Error;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 use windlass::tensor_ops::{Einsum, Minimize};
@@ -60,7 +61,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let qubits: usize = arguments.next().map_or(Ok(12), |text| text.parse())?;
     let layers: usize = arguments.next().map_or(Ok(6), |text| text.parse())?;
-    let file = arguments.next().map_or_else(|| PathBuf::from("tensor_network.png"), PathBuf::from);
+    let file = output::file(arguments.next(), "tensor_network.png")?;
     if !(2..=20).contains(&qubits) {
         return Err(format!("{qubits} qubits: 2 to 20 fit into a picture").into());
     }
