@@ -1,4 +1,4 @@
-"""The rows of cudnn/attention.rs for PyTorch: each of its back ends that takes them."""
+"""The rows of src/libraries/dnn/native/beside/attention.rs for PyTorch: each of its back ends that takes them."""
 import statistics
 import sys
 import time

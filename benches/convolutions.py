@@ -1,4 +1,4 @@
-"""The rows of `beside` in cudnn/convolutions.rs for PyTorch with cudnn.benchmark; `nets.py` has the CPU's."""
+"""The rows of src/libraries/dnn/native/beside/convolutions.rs for PyTorch with cudnn.benchmark; `nets.py` has the CPU's."""
 import statistics
 import time
 

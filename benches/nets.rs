@@ -4,7 +4,7 @@
 //! waited for, each with new results.
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot run should stop")]
 
-#[path = "cudnn/layers.rs"]
+#[path = "../src/libraries/dnn/native/beside/layers.rs"]
 mod layers;
 
 use layers::LAYERS;

@@ -1,4 +1,4 @@
-"""The rows of cudnn/rows.rs for PyTorch; with the argument "compile" by torch.compile, with "norms" those of norms alone;
+"""The rows of src/libraries/dnn/native/beside/rows.rs for PyTorch; with the argument "compile" by torch.compile, with "norms" those of norms alone;
 with "lstm" those of tests/dnn/recurrent/speed.rs."""
 import statistics
 import sys

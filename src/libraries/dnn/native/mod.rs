@@ -24,7 +24,6 @@ pub(super) mod attend_backward;
 // Measurements, which need what is private here.
 #[cfg(test)]
 #[cfg(feature = "external")]
-#[path = "../../../../benches/cudnn/mod.rs"]
 mod beside;
 mod choose;
 pub(super) mod convolve;
