@@ -27,27 +27,38 @@
 //! | come from SciPy or torch.nn | [`from_scipy`] |
 
 // The page is there in every build. Its examples are tested where the libraries that they call are built.
-#[doc = include_str!("dispatch.md")]
-///
+/// [`ACROSS_DEVICES`]: crate::op::Op::ACROSS_DEVICES
+/// [`await_all`]: crate::await_all
+/// [`await_any`]: crate::await_any
+/// [`Device::copy_peer`]: crate::Device::copy_peer
 /// [`Device::par_pipeline`]: crate::Device::par_pipeline
 /// [`Device::synchronize`]: crate::Device::synchronize
+/// [`dispatch_across`]: crate::Device::dispatch_across
+/// [`Error`]: crate::Error
+/// [`Op`]: crate::op::Op
 /// [`PendingDispatch`]: crate::PendingDispatch
+/// [`Rejected`]: crate::Rejected
 /// [`Singular`]: crate::Error::Singular
 /// [`Upstream`]: crate::Error::Upstream
 /// [`Wait`]: crate::Wait
-/// [`await_all`]: crate::await_all
-/// [`await_any`]: crate::await_any
-pub mod dispatch {}
-#[doc = include_str!("programs.md")]
 ///
+#[doc = include_str!("dispatch.md")]
+pub mod dispatch {}
 /// [`Device::record`]: crate::Device::record
 /// [`Error::GpuRefStale`]: crate::Error::GpuRefStale
 /// [`Error::Unsupported`]: crate::Error::Unsupported
+/// [`into_operands`]: crate::PendingDispatch::into_operands
+/// [isolated]: crate::guide::isolated
+/// [`join`]: crate::DeviceBuffer::join
+/// [`narrow`]: crate::DeviceBuffer::narrow
 /// [`Op::wire`]: crate::op::Op::wire
+/// [`Program`]: crate::Program
 /// [`Program::bind`]: crate::Program::bind
 /// [`Program::bisect`]: crate::Program::bisect
 /// [`Program::capture_graphs`]: crate::Program::capture_graphs
 /// [`Program::compare`]: crate::Program::compare
+/// [`Program::explain`]: crate::Program::explain
+/// [`Program::fuse`]: crate::Program::fuse
 /// [`Program::load`]: crate::Program::load
 /// [`Program::replay`]: crate::Program::replay
 /// [`Program::save`]: crate::Program::save
@@ -55,73 +66,84 @@ pub mod dispatch {}
 /// [`Program::stats`]: crate::Program::stats
 /// [`Program::to_dot`]: crate::Program::to_dot
 /// [`ProgramStats`]: crate::program::ProgramStats
-/// [`Program`]: crate::Program
-/// [`Recorder::later`]: crate::Recorder::later
 /// [`Recorder`]: crate::Recorder
+/// [`Recorder::later`]: crate::Recorder::later
 /// [`Replayed::get`]: crate::program::Replayed::get
-/// [`into_operands`]: crate::PendingDispatch::into_operands
-/// [`narrow`]: crate::DeviceBuffer::narrow
-/// [isolated]: crate::guide::isolated
-pub mod programs {}
-#[cfg_attr(any(not(doctest), feature = "collective"), doc = include_str!("collectives.md"))]
+/// [`split_at`]: crate::DeviceBuffer::split_at
 ///
-/// [`CollectiveLost`]: crate::Error::CollectiveLost
-/// [`Combine`]: crate::collective::Combine
-/// [`Device::peers`]: crate::Device::peers
-/// [`Error::Untrusted`]: crate::Error::Untrusted
-/// [`Placement`]: crate::placement::Placement
-/// [`Rendezvous::from_environment`]: crate::collective::Rendezvous::from_environment
-/// [`Rendezvous::new`]: crate::collective::Rendezvous::new
-/// [`Rendezvous::token`]: crate::collective::Rendezvous::token
-/// [`Store::serve`]: crate::collective::Store::serve
+#[doc = include_str!("programs.md")]
+pub mod programs {}
 /// [`all_gather`]: crate::collective::Communicator::all_gather
-/// [`all_reduce_in_place`]: crate::collective::Communicator::all_reduce_in_place
 /// [`all_reduce`]: crate::collective::Communicator::all_reduce
+/// [`all_reduce_in_place`]: crate::collective::Communicator::all_reduce_in_place
 /// [`all_to_all`]: crate::collective::Communicator::all_to_all
 /// [`barrier`]: crate::collective::Communicator::barrier
 /// [`broadcast`]: crate::collective::Communicator::broadcast
+/// [`CollectiveLost`]: crate::Error::CollectiveLost
+/// [`Combine`]: crate::collective::Combine
 /// [`deterministic`]: crate::collective::Communicator::deterministic
+/// [`Device::peers`]: crate::Device::peers
 /// [`devices`]: crate::collective::Communicator::devices
+/// [`Error::Untrusted`]: crate::Error::Untrusted
 /// [`exchange`]: crate::collective::Communicator::exchange
 /// [`faults`]: crate::guide::faults
 /// [`gather`]: crate::collective::Communicator::gather
 /// [`heartbeat`]: crate::DeviceBuilder::heartbeat
 /// [`islands`]: crate::placement::islands
+/// [isolated]: crate::guide::isolated
 /// [`loader`]: crate::loader
 /// [`patience`]: crate::collective::Rendezvous::patience
+/// [`Placement`]: crate::placement::Placement
 /// [`protect_data`]: crate::collective::Rendezvous::protect_data
 /// [`rebuild`]: crate::collective::Communicator::rebuild
-/// [`reduce_scatter`]: crate::collective::Communicator::reduce_scatter
 /// [`reduce`]: crate::collective::Communicator::reduce
+/// [`reduce_scatter`]: crate::collective::Communicator::reduce_scatter
+/// [`Rendezvous::from_environment`]: crate::collective::Rendezvous::from_environment
+/// [`Rendezvous::new`]: crate::collective::Rendezvous::new
+/// [`Rendezvous::token`]: crate::collective::Rendezvous::token
 /// [`replacement`]: crate::collective::Rendezvous::replacement
 /// [`scatter`]: crate::collective::Communicator::scatter
 /// [`served`]: crate::collective::Rendezvous::served
 /// [`silence`]: crate::collective::Rendezvous::silence
+/// [`Store::serve`]: crate::collective::Store::serve
 /// [`watchdog`]: crate::DeviceBuilder::watchdog
-/// [isolated]: crate::guide::isolated
-pub mod collectives {}
-#[doc = include_str!("memory.md")]
 ///
+#[cfg_attr(any(not(doctest), feature = "collective"), doc = include_str!("collectives.md"))]
+pub mod collectives {}
 /// [`Device::growing`]: crate::Device::growing
 /// [`Device::managed`]: crate::Device::managed
 /// [`Device::memory_report`]: crate::Device::memory_report
 /// [`DeviceBuffer`]: crate::DeviceBuffer
 /// [`GpuRef`]: crate::GpuRef
-/// [`MemoryInfo::pool`]: crate::MemoryInfo::pool
-/// [`OutOfMemory`]: crate::Error::OutOfMemory
-/// [`growing`]: crate::growing
-/// [`managed`]: crate::managed
-/// [`on_out_of_memory`]: crate::DeviceBuilder::on_out_of_memory
-/// [`timeline`]: crate::timeline
 /// [grow]: crate::Tensor::grow
+/// [`growing`]: crate::growing
 /// [host]: crate::Tensor::host
 /// [host_mut]: crate::Tensor::host_mut
+/// [`managed`]: crate::managed
+/// [`MemoryInfo::pool`]: crate::MemoryInfo::pool
+/// [`on_out_of_memory`]: crate::DeviceBuilder::on_out_of_memory
+/// [`OutOfMemory`]: crate::Error::OutOfMemory
 /// [prefetch]: crate::DeviceBuffer::prefetch
+/// [`timeline`]: crate::timeline
+///
+#[doc = include_str!("memory.md")]
 pub mod memory {}
+/// [`AnyTensor`]: crate::tensor::AnyTensor
+/// [`arrays`]: crate::arrays
+/// [contractions]: crate::guide::contractions
+/// [`DeviceBuffer`]: crate::DeviceBuffer
+/// [`expressions`]: crate::expressions
+/// [`kernels`]: crate::guide::kernels
+/// [`masked_select`]: crate::Device::masked_select
+/// [`put`]: crate::Device::put
+/// [`take`]: crate::Device::take
+/// [`Tensor`]: crate::Tensor
+/// [tensor_ops]: crate::tensor_ops
+/// [`TensorRef`]: crate::TensorRef
+///
 #[cfg_attr(any(not(doctest), feature = "tensor"), doc = include_str!("tensors.md"))]
 pub mod tensors {}
-#[doc = include_str!("faults.md")]
-///
+/// [`before_admission`]: crate::DeviceBuilder::before_admission
 /// [`Device::health`]: crate::Device::health
 /// [`Device::mirrored`]: crate::Device::mirrored
 /// [`Device::retrying`]: crate::Device::retrying
@@ -131,209 +153,239 @@ pub mod tensors {}
 /// [`Error::is_data_lost`]: crate::Error::is_data_lost
 /// [`FaultPlan`]: crate::FaultPlan
 /// [`GpuRefStale`]: crate::Error::GpuRefStale
-/// [`RestartPolicy`]: crate::RestartPolicy
-/// [`before_admission`]: crate::DeviceBuilder::before_admission
 /// [`isolated`]: crate::guide::isolated
+/// [`RestartPolicy`]: crate::RestartPolicy
 /// [`watchdog`]: crate::DeviceBuilder::watchdog
-pub mod faults {}
-#[doc = include_str!("isolated.md")]
 ///
+#[doc = include_str!("faults.md")]
+pub mod faults {}
 /// [`Device::from_env`]: crate::Device::from_env
-/// [`Unsupported`]: crate::Error::Unsupported
-/// [`Wire::plain`]: crate::op::Wire::plain
 /// [`faults`]: crate::guide::faults
 /// [`standby`]: crate::DeviceBuilder::standby
+/// [`Unsupported`]: crate::Error::Unsupported
 /// [`watchdog`]: crate::DeviceBuilder::watchdog
+/// [`Wire::plain`]: crate::op::Wire::plain
 /// [`worker::init`]: crate::worker::init
 /// [`worker_program`]: crate::DeviceBuilder::worker_program
-pub mod isolated {}
-#[cfg_attr(any(not(doctest), feature = "nvrtc"), doc = include_str!("kernels.md"))]
 ///
+#[doc = include_str!("isolated.md")]
+pub mod isolated {}
 /// [checked]: crate::guide::checking
 /// [`Enqueue`]: crate::op::Enqueue
-/// [`Op::cuda`]: crate::op::Op::cuda
-/// [`Op`]: crate::op::Op
 /// [`nvrtc`]: crate::nvrtc
-pub mod kernels {}
-#[cfg_attr(any(not(doctest), feature = "nvrtc"), doc = include_str!("checking.md"))]
+/// [`Op`]: crate::op::Op
+/// [`Op::cuda`]: crate::op::Op::cuda
 ///
-/// [`Image::ptx`]: crate::nvrtc::Image::ptx
+#[cfg_attr(any(not(doctest), feature = "nvrtc"), doc = include_str!("kernels.md"))]
+pub mod kernels {}
+/// [`approximate`]: crate::ptx::PtxModule::approximate
+/// [`Area::at`]: crate::ptx::Area::at
+/// [`DevicePtr`]: crate::nvrtc::DevicePtr
 /// [`Error::KernelCheck`]: crate::Error::KernelCheck
 /// [`Error::OutOfMemory`]: crate::Error::OutOfMemory
+/// [`Image::ptx`]: crate::nvrtc::Image::ptx
 /// [`KernelChecks::bounds`]: crate::nvrtc::KernelChecks::bounds
 /// [`KernelChecks::budget`]: crate::nvrtc::KernelChecks::budget
-/// [`DevicePtr`]: crate::nvrtc::DevicePtr
-/// [`approximate`]: crate::ptx::PtxModule::approximate
 /// [limit of the device]: crate::DeviceBuilder::memory_limit
-/// [`Area::at`]: crate::ptx::Area::at
 /// [`ptx`]: crate::ptx
-pub mod checking {}
-#[cfg_attr(any(not(doctest), feature = "tensor"), doc = include_str!("contractions.md"))]
 ///
+#[cfg_attr(any(not(doctest), feature = "nvrtc"), doc = include_str!("checking.md"))]
+pub mod checking {}
+/// [`autotune`]: crate::tensor_ops::TensorOps::autotune
+/// [`backend`]: crate::tensor_ops::TensorOps::backend
 /// [`Backend::CuTensor`]: crate::tensor_ops::Backend::CuTensor
 /// [`Backend::OnePass`]: crate::tensor_ops::Backend::OnePass
 /// [`Backend::Products`]: crate::tensor_ops::Backend::Products
 /// [`Blas`]: crate::Blas
-/// [`Math::Tf32`]: crate::blas::Math::Tf32
-/// [`Minimize::Size`]: crate::tensor_ops::Minimize::Size
-/// [`Path`]: crate::tensor_ops::Path
-/// [`Unsupported`]: crate::Error::Unsupported
-/// [`autotune`]: crate::tensor_ops::TensorOps::autotune
-/// [`backend`]: crate::tensor_ops::TensorOps::backend
-/// [`contract3`]: crate::tensor_ops::TensorOps::contract3
 /// [`contract`]: crate::tensor_ops::TensorOps::contract
+/// [`contract3`]: crate::tensor_ops::TensorOps::contract3
 /// [`einsum`]: crate::tensor_ops::TensorOps::einsum
 /// [`explain`]: crate::tensor_ops::TensorOps::explain
 /// [`math`]: crate::tensor_ops::TensorOps::math
+/// [`Math::Tf32`]: crate::blas::Math::Tf32
 /// [`memory_limit`]: crate::tensor_ops::Einsum::memory_limit
-pub mod contractions {}
-#[cfg_attr(any(not(doctest), feature = "dnn"), doc = include_str!("nets.md"))]
+/// [`Minimize::Size`]: crate::tensor_ops::Minimize::Size
+/// [`Path`]: crate::tensor_ops::Path
+/// [`Unsupported`]: crate::Error::Unsupported
 ///
+#[cfg_attr(any(not(doctest), feature = "tensor"), doc = include_str!("contractions.md"))]
+pub mod contractions {}
+/// [`activate`]: crate::dnn::Dnn::activate
+/// [`activation_gradient`]: crate::dnn::Dnn::activation_gradient
+/// [`attend`]: crate::dnn::Dnn::attend
+/// [`attend_gradients`]: crate::dnn::Dnn::attend_gradients
+/// [`attend_sink_gradient`]: crate::dnn::Dnn::attend_sink_gradient
+/// [`attend_training`]: crate::dnn::Dnn::attend_training
+/// [`Attention`]: crate::dnn::Attention
 /// [`Attention::deterministic`]: crate::dnn::Attention::deterministic
 /// [`Attention::pages`]: crate::dnn::Attention::pages
 /// [`Attention::sink`]: crate::dnn::Attention::sink
 /// [`Attention::tf32`]: crate::dnn::Attention::tf32
-/// [`Attention`]: crate::dnn::Attention
+/// [`autotune_convolution`]: crate::dnn::Dnn::autotune_convolution
+/// [`average_pool`]: crate::dnn::Dnn::average_pool
+/// [`average_pool_gradient`]: crate::dnn::Dnn::average_pool_gradient
+/// [`batch_norm`]: crate::dnn::Dnn::batch_norm
+/// [`batch_norm_gradient`]: crate::dnn::Dnn::batch_norm_gradient
 /// [`Convolution::deterministic`]: crate::dnn::Convolution::deterministic
 /// [`Convolution::most_workspace`]: crate::dnn::Convolution::most_workspace
 /// [`Convolution::tf32`]: crate::dnn::Convolution::tf32
 /// [`ConvolutionPass`]: crate::dnn::ConvolutionPass
-/// [`NormKind`]: crate::dnn::NormKind
-/// [`Planned::explain`]: crate::dnn::Planned::explain
-/// [`Planned::prepare`]: crate::dnn::Planned::prepare
-/// [`Planned`]: crate::dnn::Planned
-/// [`PlanSource::Replaced`]: crate::dnn::PlanSource::Replaced
-/// [`Recurrent::peepholes`]: crate::dnn::Recurrent::peepholes
-/// [`RecurrentCell::GruResetFirst`]: crate::dnn::RecurrentCell::GruResetFirst
-/// [`activate`]: crate::dnn::Dnn::activate
-/// [`activation_gradient`]: crate::dnn::Dnn::activation_gradient
-/// [`attend_gradients`]: crate::dnn::Dnn::attend_gradients
-/// [`attend_sink_gradient`]: crate::dnn::Dnn::attend_sink_gradient
-/// [`attend_training`]: crate::dnn::Dnn::attend_training
-/// [`attend`]: crate::dnn::Dnn::attend
-/// [`autotune_convolution`]: crate::dnn::Dnn::autotune_convolution
-/// [`average_pool_gradient`]: crate::dnn::Dnn::average_pool_gradient
-/// [`average_pool`]: crate::dnn::Dnn::average_pool
-/// [`batch_norm_gradient`]: crate::dnn::Dnn::batch_norm_gradient
-/// [`batch_norm`]: crate::dnn::Dnn::batch_norm
+/// [`convolve`]: crate::dnn::Dnn::convolve
 /// [`convolve_bias`]: crate::dnn::Dnn::convolve_bias
 /// [`convolve_data`]: crate::dnn::Dnn::convolve_data
 /// [`convolve_filter`]: crate::dnn::Dnn::convolve_filter
 /// [`convolve_fused`]: crate::dnn::Dnn::convolve_fused
 /// [`convolve_transposed`]: crate::dnn::Dnn::convolve_transposed
-/// [`convolve`]: crate::dnn::Dnn::convolve
-/// [`cross_entropy_gradient`]: crate::dnn::Dnn::cross_entropy_gradient
 /// [`cross_entropy`]: crate::dnn::Dnn::cross_entropy
-/// [`embedding_gradient`]: crate::dnn::Dnn::embedding_gradient
+/// [`cross_entropy_gradient`]: crate::dnn::Dnn::cross_entropy_gradient
 /// [`embedding`]: crate::dnn::Dnn::embedding
+/// [`embedding_gradient`]: crate::dnn::Dnn::embedding_gradient
+/// [`grid_sample`]: crate::dnn::Dnn::grid_sample
 /// [`grid_sample_gradient`]: crate::dnn::Dnn::grid_sample_gradient
 /// [`grid_sample_grid_gradient`]: crate::dnn::Dnn::grid_sample_grid_gradient
-/// [`grid_sample`]: crate::dnn::Dnn::grid_sample
-/// [`log_softmax_gradient`]: crate::dnn::Dnn::log_softmax_gradient
 /// [`log_softmax`]: crate::Device::log_softmax
-/// [`lp_pool_gradient`]: crate::dnn::Dnn::lp_pool_gradient
+/// [`log_softmax_gradient`]: crate::dnn::Dnn::log_softmax_gradient
 /// [`lp_pool`]: crate::dnn::Dnn::lp_pool
+/// [`lp_pool_gradient`]: crate::dnn::Dnn::lp_pool_gradient
 /// [`map`]: crate::Device::map
 /// [`max_pool_gradient`]: crate::dnn::Dnn::max_pool_gradient
 /// [`max_pool_places`]: crate::dnn::Dnn::max_pool_places
-/// [`max_unpool_gradient`]: crate::dnn::Dnn::max_unpool_gradient
 /// [`max_unpool`]: crate::dnn::Dnn::max_unpool
+/// [`max_unpool_gradient`]: crate::dnn::Dnn::max_unpool_gradient
 /// [`moments_of`]: crate::dnn::Dnn::moments_of
-/// [`negative_log_likelihood_gradient`]: crate::dnn::Dnn::negative_log_likelihood_gradient
 /// [`negative_log_likelihood`]: crate::dnn::Dnn::negative_log_likelihood
+/// [`negative_log_likelihood_gradient`]: crate::dnn::Dnn::negative_log_likelihood_gradient
+/// [`norm`]: crate::dnn::Dnn::norm
 /// [`norm_gradient`]: crate::dnn::Dnn::norm_gradient
 /// [`norm_weight_gradient`]: crate::dnn::Dnn::norm_weight_gradient
-/// [`norm`]: crate::dnn::Dnn::norm
-/// [`plan_attention_gradients`]: crate::dnn::Dnn::plan_attention_gradients
+/// [`NormKind`]: crate::dnn::NormKind
 /// [`plan_attention`]: crate::dnn::Dnn::plan_attention
+/// [`plan_attention_gradients`]: crate::dnn::Dnn::plan_attention_gradients
 /// [`plan_convolution`]: crate::dnn::Dnn::plan_convolution
+/// [`Planned`]: crate::dnn::Planned
+/// [`Planned::explain`]: crate::dnn::Planned::explain
+/// [`Planned::prepare`]: crate::dnn::Planned::prepare
+/// [`PlanSource::Replaced`]: crate::dnn::PlanSource::Replaced
+/// [`record`]: crate::Device::record
+/// [`recur`]: crate::dnn::Dnn::recur
 /// [`recur_gradients`]: crate::dnn::Dnn::recur_gradients
 /// [`recur_training`]: crate::dnn::Dnn::recur_training
-/// [`recur`]: crate::dnn::Dnn::recur
-/// [`resize_gradient`]: crate::dnn::Dnn::resize_gradient
+/// [`Recurrent::peepholes`]: crate::dnn::Recurrent::peepholes
+/// [`RecurrentCell::GruResetFirst`]: crate::dnn::RecurrentCell::GruResetFirst
 /// [`resize`]: crate::dnn::Dnn::resize
-/// [`response_norm_gradient`]: crate::dnn::Dnn::response_norm_gradient
+/// [`resize_gradient`]: crate::dnn::Dnn::resize_gradient
 /// [`response_norm`]: crate::dnn::Dnn::response_norm
+/// [`response_norm_gradient`]: crate::dnn::Dnn::response_norm_gradient
 /// [`rotary`]: crate::dnn::Dnn::rotary
-/// [`softmax_gradient`]: crate::dnn::Dnn::softmax_gradient
 /// [`softmax`]: crate::Device::softmax
+/// [`softmax_gradient`]: crate::dnn::Dnn::softmax_gradient
+/// [`Tensor::with_layout`]: crate::Tensor::with_layout
 /// [`update_running`]: crate::dnn::Dnn::update_running
-pub mod nets {}
-#[doc = include_str!("performance.md")]
 ///
+#[cfg_attr(any(not(doctest), feature = "dnn"), doc = include_str!("nets.md"))]
+pub mod nets {}
 /// [`Device::pipeline`]: crate::Device::pipeline
+/// [features]: crate::guide::features
+/// [`timeline::Timeline`]: crate::timeline
 /// [`Trace`]: crate::trace::Trace
 /// [`Wait::Adaptive`]: crate::Wait
-/// [`timeline::Timeline`]: crate::timeline
+///
+#[doc = include_str!("performance.md")]
 pub mod performance {}
+/// [`isolated`]: crate::guide::isolated
+///
 #[doc = include_str!("features.md")]
 pub mod features {}
-#[doc = include_str!("engines.md")]
-///
-/// [`Unsupported`]: crate::Error::Unsupported
+/// [checking]: crate::guide::checking
+/// [deterministic results]: crate::guide::determinism
 /// [`faults`]: crate::guide::faults
+/// [features]: crate::guide::features
+/// [operations]: crate::guide::operations
 /// [`performance`]: crate::guide::performance
-pub mod engines {}
-#[doc = include_str!("operations.md")]
-///
 /// [`Unsupported`]: crate::Error::Unsupported
-/// [`faults`]: crate::guide::faults
-pub mod operations {}
-#[doc = include_str!("determinism.md")]
+/// [Why is it the CPU?]: crate::guide::cpu
 ///
+#[doc = include_str!("engines.md")]
+pub mod engines {}
+/// [`arrays`]: crate::arrays
+/// [`direct`]: crate::direct
+/// [`expressions`]: crate::expressions
+/// [`faults`]: crate::guide::faults
+/// [`moves`]: crate::moves
+/// [nets]: crate::guide::nets
+/// [`reductions`]: crate::reductions
+/// [`scans`]: crate::reductions::scans
+/// [`tensor_ops`]: crate::tensor_ops
+/// [`Unsupported`]: crate::Error::Unsupported
+///
+#[doc = include_str!("operations.md")]
+pub mod operations {}
 /// [`Attention::deterministic`]: crate::dnn::Attention::deterministic
 /// [`Communicator::deterministic`]: crate::collective::Communicator::deterministic
 /// [`Convolution::deterministic`]: crate::dnn::Convolution::deterministic
+/// [`expressions`]: crate::expressions
+/// [`reductions`]: crate::reductions
 /// [`Rng`]: crate::Rng
-pub mod determinism {}
-#[doc = include_str!("cpu.md")]
+/// [`rng`]: crate::rng
 ///
-/// [`Device::best_with`]: crate::Device::best_with
+#[doc = include_str!("determinism.md")]
+pub mod determinism {}
+/// [`clusters`]: crate::guide::clusters
 /// [`Device::best`]: crate::Device::best
+/// [`Device::best_with`]: crate::Device::best_with
 /// [`Device::cuda`]: crate::Device::cuda
 /// [`Device::from_env`]: crate::Device::from_env
 /// [`DeviceInfo::passed_over`]: crate::DeviceInfo::passed_over
 /// [`LibraryMissing`]: crate::Error::LibraryMissing
-/// [`clusters`]: crate::guide::clusters
+/// [list of operations]: crate::guide::operations
 /// [`loader`]: crate::loader
-pub mod cpu {}
-#[doc = include_str!("clusters.md")]
 ///
+#[doc = include_str!("cpu.md")]
+pub mod cpu {}
 /// [`Device::all`]: crate::Device::all
 /// [`Device::best`]: crate::Device::best
 /// [`Device::cuda`]: crate::Device::cuda
 /// [`DeviceInfo::passed_over`]: crate::DeviceInfo::passed_over
 /// [`DeviceInfo::shared_by_mps`]: crate::DeviceInfo::shared_by_mps
 /// [`DeviceInfo::uuid`]: crate::DeviceInfo::uuid
+/// [`environment`]: crate::guide::environment
 /// [`HostPool::Shared`]: crate::HostPool::Shared
 /// [`HostPool::Threads`]: crate::HostPool::Threads
-/// [`environment`]: crate::guide::environment
 /// [`loader`]: crate::loader
 /// [`memory_limit`]: crate::DeviceBuilder::memory_limit
 /// [`staging_limit`]: crate::DeviceBuilder::staging_limit
-pub mod clusters {}
-#[doc = include_str!("environment.md")]
 ///
+#[doc = include_str!("clusters.md")]
+pub mod clusters {}
+/// [`clusters`]: crate::guide::clusters
 /// [`collectives`]: crate::guide::collectives
 /// [`Device::from_env`]: crate::Device::from_env
-/// [`clusters`]: crate::guide::clusters
-/// [`loader::set_cuda_path`]: crate::loader::set_cuda_path
 /// [`loader`]: crate::loader
+/// [`loader::set_cuda_path`]: crate::loader::set_cuda_path
 /// [`nvrtc::DiskCache`]: crate::nvrtc::DiskCache
 /// [`worker::init`]: crate::worker::init
 /// [`worker_program`]: crate::DeviceBuilder::worker_program
+///
+#[doc = include_str!("environment.md")]
 pub mod environment {}
-#[doc = include_str!("from_cudarc.md")]
-///
 /// [`Enqueue`]: crate::op::Enqueue
+/// [features]: crate::guide::features
 /// [`Op`]: crate::op::Op
-pub mod from_cudarc {}
-#[cfg_attr(any(not(doctest), feature = "external"), doc = include_str!("beside.md"))]
 ///
-/// [`HostPool::Shared`]: crate::HostPool::Shared
+#[doc = include_str!("from_cudarc.md")]
+pub mod from_cudarc {}
 /// [`adopt`]: crate::Device::adopt
+/// [features]: crate::guide::features
+/// [`HostPool::Shared`]: crate::HostPool::Shared
+///
+#[cfg_attr(any(not(doctest), feature = "external"), doc = include_str!("beside.md"))]
 pub mod beside {}
+/// [from SciPy and torch.nn]: crate::guide::from_scipy
+/// [tensors]: crate::guide::tensors
+///
 #[doc = include_str!("from_python.md")]
 pub mod from_python {}
+/// [from NumPy, CuPy and PyTorch]: crate::guide::from_python
+///
 #[doc = include_str!("from_scipy.md")]
 pub mod from_scipy {}
