@@ -5,7 +5,10 @@
 //! | submit work, wait for it, chain it, keep many pieces in flight | [`dispatch`] |
 //! | record operations once and replay them as one | [`programs`] |
 //! | exchange data among several devices or processes | [`collectives`] |
-//! | run out of memory, move data, slice and share buffers | [`memory`] |
+//! | run out of memory | [`memory`] |
+//! | move data, slice and share buffers | [`buffers`] |
+//! | have a cache that grows without a copy | [`growing`] |
+//! | read and write on both sides: managed memory | [`managed`] |
 //! | give buffers extents and strides, as NumPy's arrays have | [`tensors`] |
 //! | sum products of tensors, and see how they are computed | [`contractions`] |
 //! | run and train neural networks, and keep their plans | [`nets`] |
@@ -128,6 +131,60 @@ pub mod collectives {}
 ///
 #[doc = include_str!("memory.md")]
 pub mod memory {}
+/// [`Device::growing`]: crate::Device::growing
+/// [`Device::managed`]: crate::Device::managed
+/// [`Device::memory_report`]: crate::Device::memory_report
+/// [`DeviceBuffer`]: crate::DeviceBuffer
+/// [`GpuRef`]: crate::GpuRef
+/// [grow]: crate::Tensor::grow
+/// [`growing`]: crate::growing
+/// [host]: crate::Tensor::host
+/// [host_mut]: crate::Tensor::host_mut
+/// [`managed`]: crate::managed
+/// [`MemoryInfo::pool`]: crate::MemoryInfo::pool
+/// [`on_out_of_memory`]: crate::DeviceBuilder::on_out_of_memory
+/// [`OutOfMemory`]: crate::Error::OutOfMemory
+/// [prefetch]: crate::DeviceBuffer::prefetch
+/// [`timeline`]: crate::timeline
+///
+#[doc = include_str!("buffers.md")]
+pub mod buffers {}
+/// [`Device::growing`]: crate::Device::growing
+/// [`Device::managed`]: crate::Device::managed
+/// [`Device::memory_report`]: crate::Device::memory_report
+/// [`DeviceBuffer`]: crate::DeviceBuffer
+/// [`GpuRef`]: crate::GpuRef
+/// [grow]: crate::Tensor::grow
+/// [`growing`]: crate::growing
+/// [host]: crate::Tensor::host
+/// [host_mut]: crate::Tensor::host_mut
+/// [`managed`]: crate::managed
+/// [`MemoryInfo::pool`]: crate::MemoryInfo::pool
+/// [`on_out_of_memory`]: crate::DeviceBuilder::on_out_of_memory
+/// [`OutOfMemory`]: crate::Error::OutOfMemory
+/// [prefetch]: crate::DeviceBuffer::prefetch
+/// [`timeline`]: crate::timeline
+///
+#[doc = include_str!("managed.md")]
+pub mod managed {}
+/// [`Device::growing`]: crate::Device::growing
+/// [`Device::managed`]: crate::Device::managed
+/// [`Device::memory_report`]: crate::Device::memory_report
+/// [`DeviceBuffer`]: crate::DeviceBuffer
+/// [`GpuRef`]: crate::GpuRef
+/// [grow]: crate::Tensor::grow
+/// [`growing`]: crate::growing
+/// [host]: crate::Tensor::host
+/// [host_mut]: crate::Tensor::host_mut
+/// [`managed`]: crate::managed
+/// [`MemoryInfo::pool`]: crate::MemoryInfo::pool
+/// [`on_out_of_memory`]: crate::DeviceBuilder::on_out_of_memory
+/// [`OutOfMemory`]: crate::Error::OutOfMemory
+/// [prefetch]: crate::DeviceBuffer::prefetch
+/// [`timeline`]: crate::timeline
+///
+#[doc = include_str!("growing.md")]
+pub mod growing {}
 /// [`AnyTensor`]: crate::tensor::AnyTensor
 /// [`arrays`]: crate::arrays
 /// [contractions]: crate::guide::contractions

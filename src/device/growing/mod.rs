@@ -37,9 +37,9 @@
 //! - **A rebuild** makes it stale, as any buffer, and frees its addresses.
 //! - **On an isolated device** growth waits for the worker's answer, not for the work on the device.
 //!
-//! On an H200 a step that needs new memory takes 35 us for 2 to 16 MiB and 110 us for 1 GiB, whatever is there already; most steps
-//! need none. PyTorch's `torch.cat` copies: 45 us for 64 MiB and 2 MiB more, 549 us for 1 GiB, CuPy's `concatenate` 337 and 5064 us.
-//! (PyTorch's `expandable_segments` grow what its allocator holds, not a tensor.) Nothing that runs on the GPU is held up.
+//! On an H200 the driver's calls of a step that needs new memory take 35 us for 2 to 16 MiB and 110 us for 1 GiB, whatever is there
+//! already, and hold up nothing that runs; most steps need none. PyTorch's `torch.cat` copies: 45 us for 64 MiB and 2 MiB more, 549 us
+//! for 1 GiB, CuPy's `concatenate` 337 and 5064 us. (PyTorch's `expandable_segments` grow what its allocator holds, not a tensor.)
 //!
 //! `region.rs`: what each engine does.
 
