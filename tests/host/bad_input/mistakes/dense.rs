@@ -239,7 +239,7 @@ pub(super) const OF_RANDOM_NUMBERS: &[Mistake] = &[
     ),
     (
         "places that are not there",
-        |d| waited(d.gather_nd(&x(d, [2, 3]), &i(d, [1, 5]).reshape([1, 2]).unwrap(), 0)),
+        |d| waited(d.gather_nd(&x(d, [2, 3]), i(d, [1, 5]).reshape([1, 2]).unwrap(), 0)),
         ["`indices`", "number 0", "out of range"],
     ),
 ];

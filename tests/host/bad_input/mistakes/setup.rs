@@ -3,7 +3,13 @@
 use super::{Mistake, i, said, waited, x};
 use windlass::op::InFlight;
 use windlass::tensor::Layout;
-use windlass::{Device, HostPool};
+use windlass::{Device, HostPool, Recorder, Result};
+
+/// A program of one operand.
+fn doubled(r: &Recorder) -> Result<()> {
+    drop(r.blas().scal(2.0, r.operand::<f64>(2)?)?);
+    Ok(())
+}
 
 pub(super) const MISTAKES: &[Mistake] = &[
     ("Device::named, of no device", |_| said(Device::named("gpu")), ["`device`", "`gpu`", "`cuda:N`"]),
@@ -139,7 +145,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     (
         "a replay without its operands",
         |d| {
-            let (program, _) = d.record(|r| Ok(drop(r.blas().scal(2.0, r.operand::<f64>(2)?)?))).unwrap();
+            let (program, _) = d.record(doubled).unwrap();
             said(program.replay((), ()))
         },
         ["`writes`", "0", "1"],
@@ -147,7 +153,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     (
         "a replay with an operand of another length",
         |d| {
-            let (program, _) = d.record(|r| Ok(drop(r.blas().scal(2.0, r.operand::<f64>(2)?)?))).unwrap();
+            let (program, _) = d.record(doubled).unwrap();
             said(program.replay((), (d.zeros::<f64>(3).unwrap().into_buffer(),)))
         },
         ["`operand 0`", "[3]", "[2]"],
