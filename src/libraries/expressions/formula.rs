@@ -231,7 +231,8 @@ impl<I, O> Formula<I, O> {
         for (k, scalar) in scalars.into_iter().enumerate() {
             let scalar: Scalar = scalar.into();
             let invalid = |what: String| Error::invalid("scalars", what);
-            let dtype = types.get(k).ok_or_else(|| invalid(format!("the formula has {} parameters", types.len())))?;
+            let more = || invalid(format!("more than {k} values, but the formula has {} parameters", types.len()));
+            let dtype = types.get(k).ok_or_else(more)?;
             let value = scalar.adopt(*dtype);
             adopted.push(value.ok_or_else(|| invalid(format!("{scalar:?} is no value of {dtype} (parameter {k})")))?);
         }

@@ -77,7 +77,7 @@ pub(super) const OF_ELEMENTS: &[Mistake] = &[
     (
         "too many values of a formula",
         |_| said(Formula::new(|a: Symbol<f32>| a * 2.0).unwrap().with_scalars([1.0, 2.0])),
-        ["`scalars`", "", "1 parameters"],
+        ["`scalars`", "more than 1 values", "1 parameters"],
     ),
     ("sum along no axis", |d| said(d.sum(&x(d, [2, 3]), 2)), ["`axes`", "axis 2", "2 axes"]),
     ("mean along an axis twice", |d| said(d.mean(&x(d, [2, 3]), [0, -2])), ["`axes`", "axis -2", "twice"]),
