@@ -14,7 +14,7 @@
 //!     let row = device.full([1, 2], step as f32)?;
 //!     keys = device.copy(&row, keys.part(|all| all.slice(last..))?)?.into_output();
 //! }
-//! assert_eq!(device.show(&keys)?.to_string(), "[[0 0]\n [1 1]\n [2 2]]");
+//! assert_eq!(device.show(&keys)?.to_string(), "[[0. 0.]\n [1. 1.]\n [2. 2.]]");
 //! # Ok(()) }
 //! ```
 //!
