@@ -113,75 +113,33 @@ pub mod programs {}
 ///
 #[cfg_attr(any(not(doctest), feature = "collective"), doc = include_str!("collectives.md"))]
 pub mod collectives {}
-/// [`Device::growing`]: crate::Device::growing
-/// [`Device::managed`]: crate::Device::managed
 /// [`Device::memory_report`]: crate::Device::memory_report
-/// [`DeviceBuffer`]: crate::DeviceBuffer
-/// [`GpuRef`]: crate::GpuRef
-/// [grow]: crate::Tensor::grow
-/// [`growing`]: crate::growing
-/// [host]: crate::Tensor::host
-/// [host_mut]: crate::Tensor::host_mut
-/// [`managed`]: crate::managed
 /// [`MemoryInfo::pool`]: crate::MemoryInfo::pool
+/// [move, slice and share them]: crate::guide::buffers
+/// [no copy]: crate::guide::growing
 /// [`on_out_of_memory`]: crate::DeviceBuilder::on_out_of_memory
 /// [`OutOfMemory`]: crate::Error::OutOfMemory
-/// [prefetch]: crate::DeviceBuffer::prefetch
 /// [`timeline`]: crate::timeline
 ///
 #[doc = include_str!("memory.md")]
 pub mod memory {}
-/// [`Device::growing`]: crate::Device::growing
-/// [`Device::managed`]: crate::Device::managed
-/// [`Device::memory_report`]: crate::Device::memory_report
 /// [`DeviceBuffer`]: crate::DeviceBuffer
 /// [`GpuRef`]: crate::GpuRef
-/// [grow]: crate::Tensor::grow
-/// [`growing`]: crate::growing
-/// [host]: crate::Tensor::host
-/// [host_mut]: crate::Tensor::host_mut
-/// [`managed`]: crate::managed
-/// [`MemoryInfo::pool`]: crate::MemoryInfo::pool
-/// [`on_out_of_memory`]: crate::DeviceBuilder::on_out_of_memory
-/// [`OutOfMemory`]: crate::Error::OutOfMemory
-/// [prefetch]: crate::DeviceBuffer::prefetch
-/// [`timeline`]: crate::timeline
+/// [tensors]: crate::guide::tensors
 ///
 #[doc = include_str!("buffers.md")]
 pub mod buffers {}
-/// [`Device::growing`]: crate::Device::growing
 /// [`Device::managed`]: crate::Device::managed
-/// [`Device::memory_report`]: crate::Device::memory_report
-/// [`DeviceBuffer`]: crate::DeviceBuffer
-/// [`GpuRef`]: crate::GpuRef
-/// [grow]: crate::Tensor::grow
-/// [`growing`]: crate::growing
 /// [host]: crate::Tensor::host
 /// [host_mut]: crate::Tensor::host_mut
 /// [`managed`]: crate::managed
-/// [`MemoryInfo::pool`]: crate::MemoryInfo::pool
-/// [`on_out_of_memory`]: crate::DeviceBuilder::on_out_of_memory
-/// [`OutOfMemory`]: crate::Error::OutOfMemory
 /// [prefetch]: crate::DeviceBuffer::prefetch
-/// [`timeline`]: crate::timeline
 ///
 #[doc = include_str!("managed.md")]
 pub mod managed {}
 /// [`Device::growing`]: crate::Device::growing
-/// [`Device::managed`]: crate::Device::managed
-/// [`Device::memory_report`]: crate::Device::memory_report
-/// [`DeviceBuffer`]: crate::DeviceBuffer
-/// [`GpuRef`]: crate::GpuRef
 /// [grow]: crate::Tensor::grow
 /// [`growing`]: crate::growing
-/// [host]: crate::Tensor::host
-/// [host_mut]: crate::Tensor::host_mut
-/// [`managed`]: crate::managed
-/// [`MemoryInfo::pool`]: crate::MemoryInfo::pool
-/// [`on_out_of_memory`]: crate::DeviceBuilder::on_out_of_memory
-/// [`OutOfMemory`]: crate::Error::OutOfMemory
-/// [prefetch]: crate::DeviceBuffer::prefetch
-/// [`timeline`]: crate::timeline
 ///
 #[doc = include_str!("growing.md")]
 pub mod growing {}
