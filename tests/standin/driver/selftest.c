@@ -579,10 +579,6 @@ static void growth_is_seen_and_what_is_used_is_not_unmapped(void) {
     }
     EXPECT(cuMemSetAccess(reserve, 3 * GRANULE, &access, 1) == 1);
     OK(cuMemSetAccess(reserve, GRANULE, &access, 1));
-    expect_clean("growth");
-    OK(cuMemsetD8Async(reserve, 1, 2 * GRANULE, first));
-    EXPECT(complains_of("out of bounds"));
-    OK(cuStreamSynchronize(first));
     OK(cuMemSetAccess(reserve + GRANULE, GRANULE, &access, 1));
     OK(cuMemsetD8Async(reserve, 1, 2 * GRANULE, first));
     OK(cuStreamSynchronize(first));
@@ -596,6 +592,17 @@ static void growth_is_seen_and_what_is_used_is_not_unmapped(void) {
     EXPECT(complains_of("no mapping"));
     OK(cuStreamSynchronize(first));
     EXPECT(standin_live("physical") == 0 && standin_live("reserves") == 1);
+    for (int i = 0; i < 2; i++) {
+        OK(cuMemCreate(&handle[i], GRANULE, &asked, 0));
+        OK(cuMemMap(reserve + (address)i * GRANULE, GRANULE, 0, handle[i], 0));
+        OK(cuMemRelease(handle[i]));
+    }
+    OK(cuMemSetAccess(reserve, GRANULE, &access, 1));
+    OK(cuMemsetD8Async(reserve, 1, 2 * GRANULE, first));
+    EXPECT(complains_of("out of bounds")); /* mapped, but not open */
+    OK(cuStreamSynchronize(first));
+    OK(cuMemUnmap(reserve + GRANULE, GRANULE));
+    OK(cuMemUnmap(reserve, GRANULE));
     OK(cuMemAddressFree(reserve, 4 * GRANULE));
     EXPECT(standin_live("reserves") == 0);
 }
