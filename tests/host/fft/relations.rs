@@ -267,7 +267,8 @@ fn one_that_is_not_a_number_stays_in_its_array() {
         let x = device.tensor([3, 16], x).unwrap();
         let y = device.fft().fft(&x, &[1]).unwrap().await_result().unwrap();
         let y = down(&device, &y);
-        assert!(y[16..32].iter().all(|x| x.re.is_nan()), "its own");
+        // A turn by a quarter takes only one part of a number to each part of the result.
+        assert!(y[16..32].iter().all(|x| x.re.is_nan() || x.im.is_nan()), "its own");
         assert!(y[..16].iter().chain(&y[32..]).all(|x| x.re.is_finite() && x.im.is_finite()), "the others");
     }
 }
