@@ -157,6 +157,42 @@ fn the_same_product_gives_the_same_bits_twenty_times() {
     }
 }
 
+/// Whole numbers, so that any order of additions is exact. The rows of a band, in either direction, so that the parts into which the CPU
+/// cuts so many entries begin at other columns; no row has the last columns.
+#[test]
+fn bands_that_are_summed_in_parts_are_exact() {
+    const ROWS: usize = 6000;
+    const BAND: usize = 23;
+    const WIDTH: usize = ROWS + 300;
+    for (device, turned) in devices().into_iter().flat_map(|device| [(device.clone(), false), (device, true)]) {
+        let first = |row: usize| if turned { ROWS - 1 - row } else { row };
+        let value = |row: usize, k: usize| ((row * 7 + k * 3) % 11) as f64 - 5.0;
+        let offsets: Vec<i32> = (0..=ROWS).map(|row| (row * BAND) as i32).collect();
+        let places = || (0..ROWS).flat_map(|row| (0..BAND).map(move |k| (row, k)));
+        let columns: Vec<i32> = places().map(|(row, k)| (first(row) + k) as i32).collect();
+        let values: Vec<f64> = places().map(|(row, k)| value(row, k)).collect();
+        let a = device.sparse().upload_csr(ROWS, WIDTH, &offsets, &columns, &values).unwrap();
+        let x: Vec<f64> = (0..ROWS).map(|row| (row % 5) as f64 - 2.0).collect();
+        let mut expected = vec![0.0; WIDTH];
+        places().for_each(|(row, k)| expected[first(row) + k] += value(row, k) * x[row]);
+        let spec = Spmv::new().trans(Transpose::Yes);
+        let (x, y) = (up(&device, x), device.uninit(WIDTH).unwrap());
+        let y = device.sparse().spmv(spec, &a, &x, y).unwrap().into_output();
+        assert_eq!(down(&device, &y), expected, "{turned}");
+        for n in [1, 7, 8, 9, 31, 32, 33, 47] {
+            let b: Vec<f64> = (0..WIDTH * n).map(|i| (i % 13) as f64 - 6.0).collect();
+            let mut expected = vec![0.0; ROWS * n];
+            for (row, k) in places() {
+                let b = &b[(first(row) + k) * n..][..n];
+                expected[row * n..][..n].iter_mut().zip(b).for_each(|(sum, b)| *sum += value(row, k) * b);
+            }
+            let (b, c) = (device.tensor([WIDTH, n], b).unwrap(), device.uninit([ROWS, n]).unwrap());
+            let c = device.sparse().spmm(Spmm::new(), &a, &b, c).unwrap().into_output();
+            assert_eq!(down(&device, &c), expected, "{turned} {n}");
+        }
+    }
+}
+
 fn spmm_of<T: Sample + SparseElement<Scalar: Sample>>() {
     for device in devices() {
         seeds(6, |rng, seed| {
