@@ -28,6 +28,7 @@ pub(crate) mod parallel;
 pub(crate) mod process;
 #[cfg_attr(not(feature = "host"), expect(dead_code, reason = "host halves use most of it"))]
 pub(crate) mod room;
+pub(crate) mod rows;
 #[cfg(target_os = "linux")]
 pub(crate) mod segment;
 pub(crate) mod settings;

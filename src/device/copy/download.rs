@@ -6,18 +6,12 @@ use crate::core::element::Element;
 use crate::core::error::{Error, Result};
 use crate::core::op::raw::Landed;
 use crate::core::op::{Cost, OperandNames, Output, Spans, Verdict, Wire};
+use crate::core::rows::Rows;
 use crate::device::Device;
 use crate::device::tensor::ReadableTensor;
 use crate::engines::cuda_enqueue::Enqueue;
 use crate::engines::op::{HostOf, Op, Slices, SlicesMut};
 use std::marker::PhantomData;
-
-#[cfg(feature = "cuda")]
-use crate::engines::cuda::Rows;
-/// Of no engine.
-#[cfg(not(feature = "cuda"))]
-#[derive(Clone, Copy)]
-pub(crate) struct Rows;
 
 /// How a download converts the elements into its result.
 pub(crate) trait Form<T: Element>: Send + Sync + 'static {
@@ -49,7 +43,6 @@ pub(super) struct Download<T, F> {
     /// Elements that arrive.
     len: usize,
     /// On a GPU of this process: the elements are rows of the operand, with gaps between them.
-    #[cfg(feature = "cuda")]
     rows: Option<Rows>,
     /// Pinned memory for all of it, on a GPU.
     #[cfg(feature = "cuda")]
@@ -136,7 +129,6 @@ impl<T: Element, F: Form<T>> Op for Download<T, F> {
                 Ok(Download {
                     form: None,
                     len,
-                    #[cfg(feature = "cuda")]
                     rows: None,
                     #[cfg(feature = "cuda")]
                     reserved: crate::core::sync::Mutex::new(reserved),
@@ -181,9 +173,9 @@ impl Device {
         }
         #[cfg(feature = "cuda")]
         if source.buffer().region.epoch.engine.as_cuda().is_some()
-            && let Some((row, pitch)) = crate::device::tensor::rows_of(source.layout(), size_of::<T>())
+            && let Some(rows) = crate::device::tensor::rows_of(source.layout(), size_of::<T>())
         {
-            let rows = (source.layout().len(), Rows { row, pitch });
+            let rows = (source.layout().len(), rows);
             return self.download_as(source.operand()?.0, Some(rows), Flat);
         }
         let dense = self.copied(&source)?;
@@ -207,7 +199,6 @@ impl Device {
         let refused = |e: Error| self.refusal(epoch, e.in_op(Download::<T, F>::NAME, Download::<T, F>::LIBRARY));
         let op = Download {
             len,
-            #[cfg(feature = "cuda")]
             rows: rows.map(|(_, rows)| rows),
             #[cfg(feature = "cuda")]
             reserved: crate::core::sync::Mutex::new(match wanted {

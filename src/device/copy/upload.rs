@@ -9,6 +9,7 @@ use crate::core::element::Element;
 use crate::core::error::{Error, Rejected, Result};
 use crate::core::op::{Cost, OperandNames, Spans, Wire};
 use crate::core::parallel;
+use crate::core::rows::Rows;
 use crate::core::sync::{Arc, Mutex};
 use crate::device::Device;
 use crate::device::dispatch::Submitted;
@@ -21,12 +22,18 @@ use serde::{Deserialize, Serialize};
 const TAKEN: &str = "an upload consumes its data, so it cannot be replayed; upload before the recording, and pass the \
                      buffer to the recording or to its replays";
 
+/// Bytes of the longest row that the driver's pitched copy is for: a few long rows it copies slowly. At most a piece of a transfer.
+#[cfg(feature = "cuda")]
+const LONGEST_ROW: usize = 512 << 10;
+
 /// Writes host data into a buffer.
 pub(super) struct Upload<T: Element> {
     /// Taken out by the code that performs the copy, so that it is freed when the copy is done.
     data: Mutex<Payload<T>>,
     len: usize,
     piece: Piece,
+    /// On a GPU of this process: the elements become rows of the target, with gaps between them.
+    rows: Option<Rows>,
 }
 
 /// Which part of a transfer it is.
@@ -66,11 +73,12 @@ impl<T: Element> Op for Upload<T> {
     type Raw = ();
 
     fn check(&self, _: &Spans<()>, (target,): &Spans<(T,)>) -> Result<()> {
-        super::check_target(target.len(), self.len, "uploaded")
+        let reached = self.rows.map_or(self.len, |rows| rows.reach(self.len * size_of::<T>()) / size_of::<T>());
+        super::check_target(target.len(), reached, "uploaded")
     }
 
     fn overwrites(&self, _: &Spans<(T,)>) -> bool {
-        self.piece != Piece::Later
+        self.piece != Piece::Later && self.rows.is_none()
     }
 
     fn begins_anew(&self) -> bool {
@@ -115,8 +123,8 @@ impl<T: Element> Op for Upload<T> {
     fn cuda(&self, queue: &mut Enqueue<'_, Self>) -> Result<()> {
         let (target,) = *queue.writes();
         match std::mem::replace(&mut *self.data.lock(), Payload::Gone) {
-            // SAFETY: an operand, which was allocated for the staged data, or whose length was compared with it.
-            Payload::Staged(staging) => unsafe { queue.copy_from_staging(target.address(), staging) },
+            // SAFETY: an operand, which was allocated for the staged data, or whose length was compared with what that reaches.
+            Payload::Staged(staging) => unsafe { queue.copy_from_staging(target.address(), self.rows, staging) },
             #[cfg(target_os = "linux")]
             // SAFETY: as above; the GPU can access the lent memory, otherwise it would have been staged.
             Payload::Lent(lent) => unsafe { queue.copy_from_lent(target.address(), &lent) },
@@ -150,9 +158,9 @@ impl<T: Element> Op for Upload<T> {
                     && !engine.reaches(incoming.epoch, &lent)?
                 {
                     let data = Payload::Staged(engine.stage(incoming.epoch, lent.bytes())?);
-                    return Ok(Upload { data: Mutex::new(data), len, piece });
+                    return Ok(Upload { data: Mutex::new(data), len, piece, rows: None });
                 }
-                Ok(Upload { data: Mutex::new(Payload::Lent(lent)), len, piece })
+                Ok(Upload { data: Mutex::new(Payload::Lent(lent)), len, piece, rows: None })
             },
         })
     }
@@ -202,7 +210,8 @@ impl Device {
     /// Copies host data into a tensor, or into a [`part`](Tensor::part) of one: its elements in order, the last axis the fastest.
     ///
     /// If the target's elements do not lie so without gaps, the data goes to memory of the device's own first, and from there into the
-    /// target by a copy on the device ([`copy`](Self::copy)): that takes a small part of the time that the transfer takes.
+    /// target by a copy on the device ([`copy`](Self::copy)): that takes a small part of the time that the transfer takes. Only rows of
+    /// 256 bytes to 512 KiB with gaps between them are written by a GPU of this process as they lie.
     ///
     /// # Errors
     /// As [`upload_into`](Self::upload_into) and [`copy`](Self::copy). The target is returned.
@@ -231,6 +240,18 @@ impl Device {
         };
         let checked = super::check_target(target.layout().len(), data.as_slice().len(), "uploaded")
             .and_then(|()| target.layout().check_distinct("target"));
+        #[cfg(feature = "cuda")]
+        if checked.is_ok()
+            && target.whole().buffer().region.epoch.engine.as_cuda().is_some()
+            && let Some(rows) = crate::device::tensor::rows_of(target.layout(), size_of::<T>())
+            && rows.row <= LONGEST_ROW
+        {
+            let bytes = size_of_val(data.as_slice()) as u64;
+            let (buffer, whole) = target.window();
+            let pending = whole.submitted(self.upload_staged(data.as_slice(), Some(rows), buffer))?;
+            self.inner().counters.bytes_up.fetch_add(bytes, crate::core::sync::Ordering::Relaxed);
+            return Ok(pending);
+        }
         match checked.and_then(|()| self.tensor(target.layout().shape(), data)) {
             Ok(dense) => self.copy(dense.view(), target),
             Err(error) => refused(error, target),
@@ -245,9 +266,9 @@ impl Device {
     ) -> Submitted<DeviceBuffer<T>> {
         #[cfg(any(feature = "cuda", target_os = "linux"))]
         if self.kind() != DeviceKind::Host || self.is_isolated() {
-            return self.upload_staged(data.as_slice(), target);
+            return self.upload_staged(data.as_slice(), None, target);
         }
-        let upload = |data| Upload { data: Mutex::new(data), len, piece: Piece::Alone };
+        let upload = |data| Upload { data: Mutex::new(data), len, piece: Piece::Alone, rows: None };
         match data {
             HostData::Owned(data) => self.dispatch(upload(Payload::Owned(data)), (), (target,)),
             HostData::Borrowed(data) => {
@@ -267,17 +288,26 @@ impl Device {
     /// dispatch. A piece follows the one before it, so the completion of the last piece stands for all. The bound on
     /// work in flight is checked for the first piece only.
     #[cfg(any(feature = "cuda", target_os = "linux"))]
-    fn upload_staged<T: Element>(&self, data: &[T], target: DeviceBuffer<T>) -> Submitted<DeviceBuffer<T>> {
+    fn upload_staged<T: Element>(
+        &self,
+        data: &[T],
+        rows: Option<Rows>,
+        target: DeviceBuffer<T>,
+    ) -> Submitted<DeviceBuffer<T>> {
         let (offset, total) = (target.offset, target.len());
         let restore = move |(mut window,): (DeviceBuffer<T>,)| {
             (window.offset, window.len) = (offset, total);
             (window,)
         };
-        if total != data.len() {
+        let size = size_of::<T>();
+        // Elements of the target that so many elements of the data reach.
+        let reach = |len: usize| rows.map_or(len, |rows| rows.reach(len * size) / size);
+        if total != reach(data.len()) {
             let (data, len, piece) = (Mutex::new(Payload::Gone), data.len(), Piece::Alone);
-            return self.dispatch(Upload { data, len, piece }, (), (target,));
+            return self.dispatch(Upload { data, len, piece, rows }, (), (target,));
         }
-        let whole = target.len() * size_of::<T>() == target.region.window.len();
+        let total = data.len();
+        let whole = rows.is_none() && target.len() * size_of::<T>() == target.region.window.len();
         let bytes = size_of_val(data);
         let piece = match Engine::for_epoch(&self.epoch()) {
             #[cfg(feature = "cuda")]
@@ -288,14 +318,16 @@ impl Device {
             Engine::Host(_) => bytes,
             Engine::Tape(_) => bytes,
         };
-        let most = (piece / size_of::<T>()).max(1);
+        let unit = rows.map_or(size, |rows| rows.row);
+        let most = (piece / unit).max(1) * (unit / size);
         let mut window = target;
         let mut done = 0;
         let mut going_on = None;
         loop {
             let len = most.min(total - done);
             let part = data.get(done..done + len).unwrap_or_default();
-            (window.offset, window.len) = (offset + done, len);
+            let before = rows.map_or(done, |rows| done * size / rows.row * rows.pitch / size);
+            (window.offset, window.len) = (offset + before, reach(len));
             let first = done == 0;
             let piece = match first {
                 _ if len == total || !whole => Piece::Alone,
@@ -315,7 +347,7 @@ impl Device {
                 Engine::Tape(_) => Err(crate::engines::tape::not_recordable(Upload::<T>::NAME, TAKEN)),
             };
             let pending = match staged {
-                Ok(staged) => device.dispatch(Upload { data: Mutex::new(staged), len, piece }, (), (window,)),
+                Ok(staged) => device.dispatch(Upload { data: Mutex::new(staged), len, piece, rows }, (), (window,)),
                 Err(error) => {
                     let error = self.refusal(&epoch, error.in_op(Upload::<T>::NAME, Upload::<T>::LIBRARY));
                     Err(Rejected::new(error, (window,)))

@@ -49,6 +49,12 @@ impl<T: Element> Part<T> {
         self.layout.as_ref().unwrap_or(self.tensor.layout())
     }
 
+    /// All of the tensor.
+    #[allow(dead_code, reason = "for a GPU")]
+    pub(crate) fn whole(&self) -> &Tensor<T> {
+        &self.tensor
+    }
+
     /// The tensor.
     pub fn into_tensor(self) -> Tensor<T> {
         self.tensor

@@ -152,7 +152,7 @@ impl Op for GlobalWrite {
         admitted(&self.module, queue)?;
         match Room::take(&self.room) {
             // SAFETY: as for a read; a piece of the variable, whose length was compared with the data's.
-            Room::Here(staging) => unsafe { queue.copy_from_staging(self.part.address, staging) },
+            Room::Here(staging) => unsafe { queue.copy_from_staging(self.part.address, None, staging) },
             _ => Err(Error::library("internal error: a write without staging memory")),
         }
     }

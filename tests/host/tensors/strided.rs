@@ -69,6 +69,44 @@ fn a_part_of_any_layout_takes_elements_from_the_host_and_gives_them_back() {
     }
 }
 
+/// Rows that a GPU takes as they lie, in several pieces: of many and of few bytes, from odd places on, up to the last element; one is longer
+/// than a piece of a transfer.
+fn wide_rows<T: windlass::Element + PartialEq + From<u8>>(device: &Device) {
+    let of = |i: usize| T::from((i % 251) as u8);
+    for (rows, columns, part) in [
+        (3, 400, (0..3, 1..400)),
+        (700, 1300, (3..700, 5..1299)),
+        (2000, 260, (1..1999, 3..259)),
+        (9, 900, (2..9, 0..900)),
+        (4, 600_000, (1..4, 7..540_001)),
+        (700, 300, (5..5, 0..300)),
+    ] {
+        let mut model: Vec<T> = (0..rows * columns).map(of).collect();
+        let x = device.tensor([rows, columns], &model[..]).unwrap();
+        let elements: Vec<T> = (0..part.0.len() * part.1.len()).map(|i| of(i + 100)).collect();
+        let x = x.part(|all| all.slice(part.clone())).unwrap();
+        let x = device.upload_to(&elements[..], x).unwrap().into_output();
+        let mut next = elements.iter();
+        part.0.clone().flat_map(|row| part.1.clone().map(move |column| row * columns + column)).for_each(|at| {
+            model[at] = *next.next().unwrap();
+        });
+        let given = down(device, &x.view().slice(part.clone()).unwrap());
+        assert!(given == elements, "{rows} x {columns}: {part:?}");
+        assert!(down(device, &x) == model, "{rows} x {columns}: {part:?}");
+    }
+}
+
+#[test]
+fn wide_rows_of_a_part_take_elements_from_the_host_and_nothing_else_changes() {
+    for builder in builders() {
+        let device = builder.open().unwrap();
+        wide_rows::<u8>(&device);
+        wide_rows::<u16>(&device);
+        wide_rows::<f32>(&device);
+        wide_rows::<f64>(&device);
+    }
+}
+
 #[test]
 fn tensors_of_any_layout_go_from_one_device_to_another() {
     for (one, two) in builders().into_iter().zip(builders()) {

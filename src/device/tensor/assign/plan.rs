@@ -1,5 +1,6 @@
 //! How a GPU copies one layout into another: plain data, made from the layouts and the places of both sides.
 
+use crate::core::rows::Rows;
 use crate::device::tensor::{Layout, fused};
 use smallvec::SmallVec;
 
@@ -107,16 +108,16 @@ impl Plan {
     }
 }
 
-/// The bytes of a row, and those from one row to the next, if the elements in row-major order are rows with gaps between them that the
+/// The rows, if the elements in row-major order are rows with gaps between them that the
 /// driver brings to the host faster than a kernel and a copy: on an H200 16 MiB in rows of 256 bytes or more in 308 us beside 330, in rows
 /// of 64 bytes in 374 beside 338.
 #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "for a GPU"))]
-pub(crate) fn rows_of(layout: &Layout, size: usize) -> Option<(usize, usize)> {
+pub(crate) fn rows_of(layout: &Layout, size: usize) -> Option<Rows> {
     let dense = Layout::row_major(layout.shape()).ok()?;
     let both = fused(&[&dense, layout]);
     let (&[_, n], &[pitch, 1]) = (both.get(1)?.shape(), both.get(1)?.strides()) else { return None };
     let (row, pitch) = (n.checked_mul(size)?, usize::try_from(pitch).ok()?.checked_mul(size)?);
-    (row >= PIECE && pitch >= row && pitch <= MAX_PITCH).then_some((row, pitch))
+    (row >= PIECE && pitch >= row && pitch <= MAX_PITCH).then_some(Rows { row, pitch })
 }
 
 /// Takes neighbours together, up to 16 bytes, as long as both sides and all steps allow it. Returns the bytes of a unit.
@@ -211,7 +212,7 @@ mod tests {
     #[test]
     fn rows_for_the_host_lie_in_their_order_with_gaps() {
         let x = rows(&[4, 6, 100]);
-        let of = |layout: Layout| rows_of(&layout, 4);
+        let of = |layout: Layout| rows_of(&layout, 4).map(|rows| (rows.row, rows.pitch));
         assert_eq!(of(x.slice((.., .., ..80)).unwrap()), Some((320, 400)));
         assert_eq!(of(x.slice((1.., ..3)).unwrap()), Some((1200, 2400)));
         assert_eq!(of(x.slice((.., 2, 20..)).unwrap()), Some((320, 2400)));

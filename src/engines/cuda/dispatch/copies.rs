@@ -2,38 +2,15 @@
 
 use super::queue::Queue;
 use crate::core::error::{Error, Result};
+use crate::core::rows::Rows;
 use crate::core::sync::Arc;
 use crate::engines::cuda::memory::{Arriving, Piece, Reserved, Staged, Staging};
 use crate::engines::cuda::wait::Landed;
 use cudarc::driver::sys::CUDA_MEMCPY2D;
 
-/// Rows of bytes at even distances.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Rows {
-    /// Bytes of a row.
-    pub(crate) row: usize,
-    /// From the beginning of one row to that of the next: at least as many.
-    pub(crate) pitch: usize,
-}
-
-impl Rows {
-    /// Bytes `at..at + len` of the rows without their gaps, as at most three rectangles: the place of each in memory, its bytes, those
-    /// of a row of it, and the number of its rows.
-    fn rectangles(self, at: usize, len: usize) -> impl Iterator<Item = (usize, usize, usize)> {
-        let (mut at, end) = (at, at + len);
-        std::iter::from_fn(move || {
-            let (row, inside) = (at / self.row, at % self.row);
-            let left = end - at;
-            let (width, rows) = match inside {
-                _ if left == 0 => return None,
-                0 if left >= self.row => (self.row, left / self.row),
-                _ => (left.min(self.row - inside), 1),
-            };
-            at += width * rows;
-            Some((row * self.pitch + inside, width, rows))
-        })
-    }
-}
+/// The driver's numbers of the kinds of memory.
+const HOST: u32 = 1;
+const DEVICE: u32 = 2;
 
 /// A rectangle within the device.
 fn rectangle(
@@ -42,7 +19,6 @@ fn rectangle(
     width: usize,
     rows: usize,
 ) -> CUDA_MEMCPY2D {
-    const DEVICE: u32 = 2;
     // SAFETY: a plain C struct for which zero is a value of every field but the memory types, which are set next.
     let mut copy = unsafe {
         let mut copy = std::mem::MaybeUninit::<CUDA_MEMCPY2D>::zeroed();
@@ -138,18 +114,33 @@ impl Queue<'_> {
         self.check("cuMemsetAsync", code)
     }
 
-    /// Copies staged host data to the device. The block is kept until the copy has completed.
+    /// Copies staged host data to the device, one element after the other or as rows. The block is kept until the copy has completed.
     ///
     /// # Safety
-    /// As [`copy`](Self::copy), for all staged bytes.
-    pub(crate) unsafe fn copy_from_staging(&mut self, to: u64, staging: Staging) -> Result<()> {
+    /// As [`copy`](Self::copy), for all staged bytes; of `rows`, for as many of them, without the gaps.
+    pub(crate) unsafe fn copy_from_staging(&mut self, to: u64, rows: Option<Rows>, staging: Staging) -> Result<()> {
         let Some(block) = staging.block else { return Ok(()) };
         self.not_in_a_graph("a copy of host data")?;
         let stream = self.stream();
-        // SAFETY: the block is pinned, holds `len` bytes, and is kept by the task; the caller vouches for the target.
-        let code = unsafe { self.core.context.api.memcpy_htod_async(to, block.at.0.cast(), staging.len, stream) };
+        let (from, len) = (block.at.0, staging.len);
         self.left.keep_block(block);
-        self.check("cuMemcpyHtoDAsync", code)
+        let Some(rows) = rows else {
+            // SAFETY: the block is pinned, holds `len` bytes, and is kept by the task; the caller vouches for the target.
+            let code = unsafe { self.core.context.api.memcpy_htod_async(to, from.cast(), len, stream) };
+            return self.check("cuMemcpyHtoDAsync", code);
+        };
+        let mut done = 0;
+        for (place, width, count) in rows.rectangles(0, len) {
+            let mut copy = rectangle((to + place as u64, rows.pitch), (0, width), width, count);
+            // SAFETY: a C enum of 32 bits.
+            unsafe { (&raw mut copy.srcMemoryType).cast::<u32>().write(HOST) };
+            copy.srcHost = from.wrapping_add(done).cast();
+            // SAFETY: as above; the rectangles are the bytes of the range, one after the other.
+            let code = unsafe { self.core.context.api.memcpy_2d_async(&copy, stream) };
+            self.check("cuMemcpy2DAsync", code)?;
+            done += width * count;
+        }
+        Ok(())
     }
 
     /// Copies device data to the reserved pinned memory. Each piece has its own ticket (the last one that of the
@@ -211,7 +202,6 @@ impl Queue<'_> {
         at: usize,
         len: usize,
     ) -> Result<()> {
-        const HOST: u32 = 1;
         let stream = self.stream();
         let mut done = 0;
         for (place, width, count) in rows.rectangles(at, len) {
@@ -284,31 +274,5 @@ impl Queue<'_> {
         // SAFETY: the caller's promise.
         let code = unsafe { self.core.context.api.memcpy_2d_async(&copy, stream) };
         self.check("cuMemcpy2DAsync", code)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Rows;
-
-    #[test]
-    fn any_range_of_rows_is_at_most_three_rectangles_of_its_bytes() {
-        for (row, pitch) in [(1, 1), (1, 3), (4, 4), (5, 9)] {
-            let rows = Rows { row, pitch };
-            let all: Vec<usize> = (0..7 * row).map(|i| i / row * pitch + i % row).collect();
-            for at in 0..all.len() {
-                for len in 0..all.len() - at {
-                    let parts: Vec<_> = rows.rectangles(at, len).collect();
-                    let bytes = |(place, width, count): &(usize, usize, usize)| {
-                        let (place, width) = (*place, *width);
-                        (0..*count)
-                            .flat_map(move |i| (0..width).map(move |j| place + i * pitch + j))
-                            .collect::<Vec<_>>()
-                    };
-                    assert!(parts.len() <= 3);
-                    assert_eq!(parts.iter().flat_map(bytes).collect::<Vec<_>>(), all[at..at + len], "{row} {at} {len}");
-                }
-            }
-        }
     }
 }

@@ -19,7 +19,7 @@ mod together;
 mod under_lease;
 
 pub(crate) use across::{lease_each, on_slots};
-pub(crate) use copies::Rows;
+
 pub use enqueue::StreamPtr;
 pub use queue::EnqueueOn;
 pub(crate) use queue::{Keeps, Queue};
