@@ -105,6 +105,61 @@ fn a_buffer_of_a_worker_grows_and_shrinks_there() {
     });
 }
 
+/// Each call of the driver that growing, shrinking and dropping make is the last one of a worker. The program hears of it, or had its
+/// answer; the next worker does the same from the start, and nothing is left of the first.
+#[test]
+fn a_worker_that_dies_in_any_call_of_a_growth_takes_only_its_buffers_along() {
+    let folder = std::env::temp_dir().join(format!("windlass-deadly-{}", std::process::id()));
+    let told = std::env::var_os("WINDLASS_STANDIN_DEADLY").map_or(folder.clone(), Into::into);
+    std::fs::create_dir_all(&told).unwrap();
+    inside(&this_test!(), &[("WINDLASS_STANDIN_DEADLY", folder.to_str().unwrap())], move || {
+        let device = isolated().open().unwrap();
+        let growth = || -> Result<()> {
+            let mut x = device.growing::<f32>([1, 4], 1 << 20)?;
+            x.grow(600_000)?;
+            x = device.fill(x, 2.0)?.into_output();
+            x.shrink(600_000)?;
+            x.grow(200_000)?;
+            let all = device.download(&x)?.await_result()?;
+            assert!(all[..4].iter().all(|one| *one == 2.0) && all[4..].iter().all(|one| *one == 0.0));
+            Ok(())
+        };
+        let calls = [
+            "cuMemGetAllocationGranularity", // once a worker, so before all growth
+            "cuMemAddressReserve",
+            "cuMemCreate",
+            "cuMemMap",
+            "cuMemRelease",
+            "cuMemSetAccess",
+            "cuMemUnmap",
+            "cuMemAddressFree",
+        ];
+        for (round, call) in calls.iter().enumerate() {
+            let file = told.join(call);
+            std::fs::write(&file, "").unwrap();
+            let heard = match growth() {
+                Ok(()) => None,
+                Err(error) => Some(error),
+            };
+            // What is given back is unmapped later, by whoever comes by.
+            assert!(eventually(60, || device.zeros::<u8>(1).is_err() || !file.exists()), "{call} is not made");
+            assert!(eventually(60, || device.generation() == 1 + round as u64), "{call}: {heard:?}");
+            device.wait_healthy(LONG).unwrap();
+            assert!(
+                matches!(
+                    heard,
+                    None | Some(Error::ContextPoisoned { .. } | Error::GpuRefStale { .. } | Error::Upstream { .. })
+                ),
+                "{call}: {heard:?}"
+            );
+            growth().unwrap();
+            assert_back_at(&device, (0, 0, 0));
+            assert_eq!(device.memory().unwrap().addresses, 0, "{call}");
+        }
+        std::fs::remove_dir(&told).unwrap();
+    });
+}
+
 /// The front asks what there is before it sends anything: later the stream would have moved on.
 #[test]
 fn a_stream_that_no_kernel_makes_is_the_cpus_and_one_that_nobody_has_stays_where_it_was() {
