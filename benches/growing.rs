@@ -57,6 +57,17 @@ impl Bench {
 
     /// Rows of 1 MiB, so many of them there already.
     fn growth(&self) {
+        for step in [2, 16, 256] {
+            // Each step needs memory.
+            let rows = if self.gpu { 16 * 1024 } else { 2048 };
+            let took = (0..ROUNDS)
+                .map(|_| {
+                    let mut all = self.device.growing::<f32>([2, MIB / 4], rows).unwrap();
+                    timed(|| all.grow(step).unwrap())
+                })
+                .collect();
+            row(&format!("grow 2 MiB by {step} MiB, for the first time"), took);
+        }
         for held in [2, 64, 1024] {
             let mut all = self.device.growing::<f32>([held, MIB / 4], if self.gpu { 16 * 1024 } else { 2048 }).unwrap();
             for step in [2, 16, 256] {
@@ -133,6 +144,13 @@ impl Bench {
         }
     }
 
+    fn doubled(&self, x: &mut Tensor<f32>, prefetch: bool) {
+        if prefetch {
+            x.prefetch(PagePlace::Device).unwrap();
+        }
+        *x = take(&self.device, x, |x| self.device.blas().scal(2.0, x).unwrap().await_result().unwrap());
+    }
+
     /// Both sides in turn: the host writes all, the GPU doubles all, the host reads all.
     fn managed(&self, bytes: usize) {
         let n = bytes / 4;
@@ -153,32 +171,34 @@ impl Bench {
         row("64 MiB: upload", up);
         row("64 MiB: scal on the GPU", on);
         row("64 MiB: download", down);
-        for prefetch in [false, true] {
-            let text = if prefetch { "prefetched" } else { "moved when touched" };
-            let (mut write, mut on, mut read) = (vec![], vec![], vec![]);
-            let mut x = self.device.managed::<f32>(n).unwrap();
-            for round in 0..ROUNDS {
-                let one = round as f32;
-                write.push(timed(|| x.host_mut().unwrap().fill(one)));
-                on.push(timed(|| {
-                    if prefetch {
-                        x.buffer().prefetch(PagePlace::Device).unwrap();
-                    }
-                    x = take(&self.device, &mut x, |x| {
-                        self.device.blas().scal(2.0, x).unwrap().await_result().unwrap()
-                    });
-                }));
-                read.push(timed(|| {
-                    if prefetch {
-                        x.buffer().prefetch(PagePlace::Host).unwrap();
-                    }
-                    let all = x.host().unwrap();
-                    assert!(all.iter().all(|x| *x == 2.0 * one));
-                }));
-            }
-            row(&format!("64 MiB, managed, {text}: the host writes"), write);
-            row(&format!("64 MiB, managed, {text}: scal on the GPU"), on);
-            row(&format!("64 MiB, managed, {text}: the host reads"), read);
+        let mut x = self.device.managed::<f32>(n).unwrap();
+        let names = [
+            "the host writes",
+            "scal after that",
+            "scal again",
+            "the host reads",
+            "scal after that, over the bus",
+            "prefetch to the GPU, and scal",
+            "scal again, there",
+            "prefetch to the host, and the host reads",
+        ];
+        let mut took: [Vec<f64>; 8] = Default::default();
+        for round in 0..ROUNDS {
+            let one = round as f32;
+            took[0].push(timed(|| x.host_mut().unwrap().fill(one)));
+            took[1].push(timed(|| self.doubled(&mut x, false)));
+            took[2].push(timed(|| self.doubled(&mut x, false)));
+            took[3].push(timed(|| assert!(x.host().unwrap().iter().all(|x| *x == 4.0 * one))));
+            took[4].push(timed(|| self.doubled(&mut x, false)));
+            took[5].push(timed(|| self.doubled(&mut x, true)));
+            took[6].push(timed(|| self.doubled(&mut x, false)));
+            took[7].push(timed(|| {
+                x.prefetch(PagePlace::Host).unwrap();
+                assert!(x.host().unwrap().iter().all(|x| *x == 32.0 * one));
+            }));
+        }
+        for (name, took) in names.into_iter().zip(took) {
+            row(&format!("64 MiB, managed: {name}"), took);
         }
     }
 

@@ -56,7 +56,7 @@ fn no_elements_one_element_and_any_bits() {
     for device in managing() {
         let mut empty = device.managed::<f32>([3, 0]).unwrap();
         assert!(empty.host().unwrap().is_empty() && empty.host_mut().unwrap().is_empty());
-        empty.buffer().prefetch(PagePlace::Device).unwrap();
+        empty.prefetch(PagePlace::Device).unwrap();
         let mut empty = empty.into_buffer();
         empty.advise(Advice::ReadMostly).unwrap();
         let mut one = device.managed::<u8>(1).unwrap();
@@ -79,7 +79,7 @@ fn many_pages_are_all_there() {
         let n = (5 << 20) / 8 + 3;
         let mut x = device.managed::<f64>(n).unwrap();
         x.host_mut().unwrap().iter_mut().enumerate().for_each(|(i, value)| *value = i as f64);
-        x.buffer().prefetch(PagePlace::Device).unwrap();
+        x.prefetch(PagePlace::Device).unwrap();
         let x = device.blas().scal(3.0, x).unwrap().into_output();
         let slice = x.host().unwrap();
         assert!((0..n).all(|i| slice[i] == 3.0 * i as f64));

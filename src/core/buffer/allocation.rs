@@ -177,15 +177,15 @@ pub(crate) struct Allocation {
     pub(super) captures: Captures,
     /// Its number in the meter's ledger; 0 if it is not listed there.
     listed: AtomicU32,
-    /// Whether it is managed memory: [`MANAGED`], [`READ_MOSTLY`], or 0.
+    /// Whether it is managed memory: [`MANAGED`], [`KEPT`], or 0.
     managed: AtomicU8,
 }
 
 /// The host can read and write it where it lies.
 const MANAGED: u8 = 1;
-/// The driver was told that it is read mostly, besides.
+/// The driver was told to keep its pages on the host, besides.
 #[cfg(feature = "cuda")]
-const READ_MOSTLY: u8 = 2;
+const KEPT: u8 = 2;
 
 impl Allocation {
     /// The meter must already have been charged with `bytes`; the allocation returns them when it is dropped.
@@ -309,16 +309,16 @@ impl Allocation {
         self.managed.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether the driver was told that it is read mostly.
+    /// Whether the driver was told to keep its pages on the host.
     #[cfg(feature = "cuda")]
-    pub(crate) fn is_read_mostly(&self) -> bool {
-        self.managed.load(Ordering::Relaxed) == READ_MOSTLY
+    pub(crate) fn is_kept(&self) -> bool {
+        self.managed.load(Ordering::Acquire) == KEPT
     }
 
-    /// Managed memory: the driver was told that it is, or is not, read mostly.
+    /// Managed memory: the driver was told to keep, or not to keep, its pages on the host.
     #[cfg(feature = "cuda")]
-    pub(crate) fn set_read_mostly(&self, is: bool) {
-        self.managed.store(if is { READ_MOSTLY } else { MANAGED }, Ordering::Relaxed);
+    pub(crate) fn set_kept(&self, is: bool) {
+        self.managed.store(if is { KEPT } else { MANAGED }, Ordering::Release);
     }
 
     /// Whether a program may still read some of it.

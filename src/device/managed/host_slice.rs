@@ -1,6 +1,6 @@
 //! Slices of managed memory.
 
-use super::pages::MovePages;
+use super::pages::{MovePages, accepted};
 use crate::core::buffer::{AnyBuffer, AnyBuffers, AnyIn, AnyIns, DeviceBuffer, Region};
 use crate::core::element::Element;
 use crate::core::error::{Error, Result, Site, Stale};
@@ -63,16 +63,24 @@ fn device_of(region: &Region) -> Result<Device> {
     region.epoch.admit()?;
     let device = Device::of_epoch(&region.epoch);
     let device = device.ok_or(Error::GpuRefStale { reason: Stale::DeviceGone, site: Site::none() })?;
+    Ok(device)
+}
+
+/// Tells the driver to keep the pages on the host, or no more to keep them.
+fn keep(region: &Region, on_the_host: bool) -> Result<()> {
     #[cfg(feature = "cuda")]
     if let Some(engine) = region.epoch.engine.as_cuda()
-        && allocation.bytes > 0
-        && !allocation.is_read_mostly()
+        && region.allocation.bytes > 0
+        && region.allocation.is_kept() != on_the_host
     {
-        let place = (allocation.address, allocation.bytes as usize);
-        engine.advise(&region.epoch, place, (super::Advice::READ_MOSTLY, true))?;
-        allocation.set_read_mostly(true);
+        let place = (region.allocation.address, region.allocation.bytes as usize);
+        for advice in if on_the_host { super::Advice::KEEP } else { super::Advice::KEEP_NO_MORE } {
+            engine.advise(&region.epoch, place, advice.number())?;
+        }
+        region.allocation.set_kept(on_the_host);
     }
-    Ok(device)
+    let _ = (region, on_the_host);
+    Ok(())
 }
 
 /// All earlier work on the memory is complete, and its pages are on the host. They stay there until the hold is dropped.
@@ -97,9 +105,13 @@ impl<T: Element> DeviceBuffer<T> {
     /// As there.
     pub fn host(&self) -> Result<HostSlice<'_, T>> {
         let device = device_of(&self.region)?;
+        // The device may read it beside the slice, which must not take the pages away.
+        keep(&self.region, true)?;
         let reads: AnyIns<'_> = [AnyIn::from(self)].into_iter().collect();
-        let pending = device.dispatch(MovePages::to_host(&self.region), reads, AnyBuffers::default());
+        let (op, refused) = MovePages::to_host(&self.region);
+        let pending = device.dispatch(op, reads, AnyBuffers::default());
         pending.and_then(|pending| pending.await_result()).map_err(|rejected| rejected.error)?;
+        accepted(&refused)?;
         let hold = hold(&self.region)?;
         // SAFETY: memory of this process, or managed, which this borrow keeps alive together with the hold, aligned for every
         // type. What wrote it is complete; a new writer needs the buffer itself.
@@ -117,11 +129,15 @@ impl<T: Element> DeviceBuffer<T> {
                         or upload into the buffer";
             return Err(Error::invalid("buffer", what));
         }
+        // The device does not touch it beside the slice, and later kernels have the pages where they run.
+        keep(&self.region, false)?;
         // SAFETY: borrowed exclusively, and the other handle is gone with the dispatch: nothing is submitted through both.
         let other = unsafe { self.alias() };
         let writes: AnyBuffers = [AnyBuffer::from(other)].into_iter().collect();
-        let pending = device.dispatch(MovePages::to_host(&self.region), AnyIns::new(), writes);
+        let (op, refused) = MovePages::to_host(&self.region);
+        let pending = device.dispatch(op, AnyIns::new(), writes);
         pending.and_then(|pending| pending.await_result()).map_err(|rejected| rejected.error)?;
+        accepted(&refused)?;
         let hold = hold(&self.region)?;
         // SAFETY: as above; what reads it is complete as well, and a new reader needs a borrow of the buffer.
         Ok(HostSliceMut { elements: unsafe { self.as_in().host_slice_mut() }, hold })
@@ -130,7 +146,7 @@ impl<T: Element> DeviceBuffer<T> {
 
 impl<T: Element> Tensor<T> {
     /// Its elements where they lie, to read, if it is [managed](crate::managed): waits for what writes them. Later readers on the
-    /// device go on beside the slice.
+    /// device go on beside the slice, over the bus.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for other memory, and from inside an operation's host half; [`Error::InvalidArgument`] when the

@@ -19,8 +19,10 @@
 //! - **Slices.** `host` waits for what writes the memory, `host_mut` also for what reads it. Later work is not held up: the borrow
 //!   keeps writers away. A program that captured the memory is not seen by the borrow, so `host_mut` is refused while it exists.
 //!   Only memory that is in one piece has slices: not a part of a split buffer, since a page may belong to two parts.
-//! - **Faults.** Before a slice is given, its pages are brought to the host, and marked as read mostly: a read on the device makes
-//!   a copy of them there and leaves the host's. So a later fault of the device takes no page from under a slice.
+//! - **Faults.** Before a slice is given, its pages are brought to the host. Beside one to read, the driver is told to keep them there:
+//!   what the device reads then, it reads over the bus. So a later fault of the device takes no page from under a slice.
+//! - **Speed.** After `host_mut` pages go to the GPU when a kernel first touches them. After `host` they stay on the host, and kernels
+//!   read and write them over the bus, until [`prefetch`](crate::Tensor::prefetch) or the next `host_mut`: before several kernels, prefetch.
 //! - **Rebuilds.** On a GPU a slice counts as work in flight: a rebuild waits for it, and fails with
 //!   [`Error::Timeout`](crate::Error::Timeout) if it does not end in time.
 //! - **Size.** Never more than the GPU has free, as if no page of other managed memory were on it.

@@ -1,7 +1,7 @@
 /*
  * Managed memory. It is ordinary memory of the process, at one address for the host and for all devices. Where its pages
  * are is kept for each allocation as a whole: a device that writes it has it then, and one that reads it, unless it is read
- * mostly. When a device faults, the host can no longer touch what a device has: on a real machine that is SIGBUS.
+ * mostly, or prefers the host, where it is. When a device faults, the host can no longer touch what a device has: on a real machine that is SIGBUS.
  */
 #include "simulator.h"
 
@@ -90,6 +90,7 @@ EXPORT CUresult cuMemAdvise_v2(CUdeviceptr address, size_t bytes, unsigned advic
     if (!lies_inside(allocation, address, bytes) || advice < 1 || advice > 6 || !is_place(location))
         LEAVE(CUDA_ERROR_INVALID_VALUE, "%s %zu bytes advice %u", address_text(address), bytes, advice);
     if (advice <= 2) allocation->read_mostly = advice == 1;
+    if (advice == 3 || advice == 4) allocation->kept = advice == 3 && location.type == ON_HOST;
     LEAVE(CUDA_SUCCESS, "%s %zu bytes advice %u of %s", address_text(address), bytes, advice,
           location.type == ON_HOST ? "host" : "device");
 }
@@ -100,7 +101,9 @@ void move_managed(const struct stream *stream, const struct command *command) {
         const struct operand *operand = &command->operands[i];
         struct allocation *allocation = operand->allocation;
         if (allocation == NULL || !allocation->managed || command->run == run_move) continue;
-        if (operand->kind == WRITE || !allocation->read_mostly) allocation->place = stream->object.device;
+        /* What shall stay on the host, and is there, is used there. */
+        bool stays = allocation->kept && allocation->place < 0;
+        if (!stays && (operand->kind == WRITE || !allocation->read_mostly)) allocation->place = stream->object.device;
     }
 }
 

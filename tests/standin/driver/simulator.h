@@ -181,7 +181,7 @@ struct allocation {
     bool managed;       /* cuda_managed.c; listed with pinned memory */
     bool growing;       /* cuda_growth.c; `bytes` is what is accessible */
     bool open_to[MAXIMUM_DEVICES]; /* of one that grows */
-    bool read_mostly;
+    bool read_mostly, kept;
     int place; /* of managed memory: a device, or -1 for the host */
     bool visible;       /* its allocating command has executed */
     bool free_called, free_executed;

@@ -78,7 +78,7 @@ fn program(device: &Device) -> Vec<Result<()>> {
         let slice = x.host()?;
         assert_eq!((wait(device.blas().dot(&x, &x)?)?, &*slice), (30.0, &[1.0, 2.0, 3.0, 4.0][..]));
         drop(slice);
-        x.buffer().prefetch(PagePlace::Device)?;
+        x.prefetch(PagePlace::Device)?;
         let mut x = wait(device.blas().scal(2.0, x).map_err(keep)?)?.into_buffer();
         x.advise(Advice::NotReadMostly)?;
         assert_eq!(*x.host()?, [2.0, 4.0, 6.0, 8.0]);
