@@ -9,7 +9,7 @@ use crate::core::error::{Error, Rejected, Result};
 use crate::core::op::raw::Landing;
 #[cfg(target_os = "linux")]
 use crate::core::op::raw::{RemoteResult, RemoteTarget};
-use crate::core::op::{AnyOp, Bufs, Failure, Immediate, Made, NothingLeft, Output, Sure, contained};
+use crate::core::op::{AnyOp, Bufs, Failure, Immediate, Made, NothingLeft, Output, Sure, Verdict, contained};
 use crate::core::order::{Parker, Then};
 use crate::core::sync::Arc;
 use crate::core::trace::refusal;
@@ -288,6 +288,12 @@ impl<O: Output, V> PendingDispatch<O, V> {
     /// The same work, of a call that was made so that its operation has nothing to report, although it could.
     #[allow(dead_code, reason = "a build may have no library that calls it")]
     pub(crate) fn never_reports(self) -> PendingDispatch<O> {
+        PendingDispatch { work: self.work, buffers: self.buffers, left: PhantomData }
+    }
+
+    /// The same work, of a call whose arguments the work itself checks.
+    #[allow(dead_code, reason = "a build may have no library that calls it")]
+    pub(crate) fn reports(self) -> PendingDispatch<O, Verdict> {
         PendingDispatch { work: self.work, buffers: self.buffers, left: PhantomData }
     }
 

@@ -344,6 +344,16 @@ impl Error {
         self
     }
 
+    /// The same of an argument that the caller knows by another name: each pair is a name of the code that found it, and the caller's.
+    pub(crate) fn renamed(mut self, names: &[(&str, &'static str)]) -> Self {
+        if let Error::InvalidArgument { argument, .. } = &mut self
+            && let Some((_, name)) = names.iter().find(|(own, _)| own == argument)
+        {
+            *argument = Cow::Borrowed(*name);
+        }
+        self
+    }
+
     /// Names the operation (and its library), unless the site names one already.
     pub(crate) fn in_op(self, op: &'static str, library: &'static str) -> Self {
         self.locate(|site| site.name_op(op, library))

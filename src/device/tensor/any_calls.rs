@@ -147,7 +147,7 @@ impl Device {
         atol: f64,
     ) -> Result<bool> {
         let (a, b) = (a.into(), b.into());
-        let common = super::close::common(a.shape(), b.shape())?;
+        let common = Layout::broadcast_both(["a", "b"], [a.shape(), b.shape()])?;
         let (left, right) = (self.bytes_any(a.broadcast(&common)?)?, self.bytes_any(b.broadcast(&common)?)?);
         Ok(super::close::all((a.dtype(), &left), (b.dtype(), &right), rtol, atol))
     }

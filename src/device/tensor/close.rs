@@ -3,7 +3,7 @@
 use super::numbers::{Number, of_bytes};
 use super::{Layout, ReadableTensor};
 use crate::core::element::{DType, Element};
-use crate::core::error::{Error, Result};
+use crate::core::error::Result;
 use crate::device::Device;
 
 /// Comparisons.
@@ -31,18 +31,12 @@ impl Device {
         atol: f64,
     ) -> Result<bool> {
         let (a, b) = (a.into(), b.into());
-        let common = common(a.shape(), b.shape())?;
+        let common = Layout::broadcast_both(["a", "b"], [a.shape(), b.shape()])?;
         let (a, b) = (self.download(a.broadcast(&common)?)?, self.download(b.broadcast(&common)?)?);
         let (a, b) = (a.await_result()?, b.await_result()?);
         let (a, b) = (bytemuck::cast_slice(&a), bytemuck::cast_slice(&b));
         Ok(all((T::DTYPE, a), (T::DTYPE, b), rtol, atol))
     }
-}
-
-/// The extents to which both are broadcast.
-pub(super) fn common(a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
-    let apart = |_| Error::invalid("b", format!("extents {b:?}, but a has {a:?}: they do not broadcast"));
-    Layout::broadcast_extents(&[a, b]).map_err(apart)
 }
 
 /// Whether all elements of two types are close, of their bytes; compiled once for all types.

@@ -84,7 +84,7 @@ fn matmul<T: GemmElement>(
 ) -> Result<PendingDispatch<Tensor<T::Out>>> {
     let (is_row, is_column) = (a.rank() == 1, b.rank() == 1);
     let (a, b) = (if is_row { &a.unsqueeze(0)? } else { a }, if is_column { &b.unsqueeze(1)? } else { b });
-    let ([batch_a @ .., m, k], [batch_b @ .., rows, n]) = (a.shape(), b.shape()) else {
+    let ([.., m, k], [.., rows, n]) = (a.shape(), b.shape()) else {
         let name = if a.rank() < 2 { "a" } else { "b" };
         return Err(Error::invalid(name, "a product needs tensors of one axis at least"));
     };
@@ -93,7 +93,7 @@ fn matmul<T: GemmElement>(
             format!("shape {:?} with {rows} rows, but `a` has shape {:?} with {k} columns", b.shape(), a.shape());
         return Err(Error::invalid("b", what));
     }
-    let batch = Layout::broadcast_extents(&[batch_a, batch_b])?;
+    let batch = Layout::broadcast_batches(a.shape(), b.shape())?;
     // Copies live until the product is submitted: what follows them does so on the device.
     let (copy_a, copy_b) = (copied(device, a, &batch)?, copied(device, b, &batch)?);
     let product = device.blas().gemm(

@@ -29,7 +29,8 @@ impl Device {
     /// ```
     pub fn map_any(&self, expr: &Expr, scalars: &[Scalar], inputs: &[AnyTensorRef<'_>]) -> Result<Vec<AnyTensor>> {
         let all: Vec<&[usize]> = inputs.iter().map(AnyTensorRef::shape).collect();
-        let extents = Layout::broadcast_extents(&all).map_err(Map::refused)?;
+        let extents =
+            Layout::broadcast_extents(&all).map_err(|error| Map::refused(error.renamed(&[("operands", "inputs")])))?;
         self.made_any(expr, scalars, inputs, &extents)
     }
 

@@ -21,7 +21,7 @@ use smallvec::SmallVec;
 /// The extents to which all operands are broadcast.
 fn common(inputs: &[Read<'_>]) -> Result<Vec<usize>> {
     let all: SmallVec<[&[usize]; 8]> = inputs.iter().map(|(_, layout)| layout.shape()).collect();
-    Layout::broadcast_extents(&all)
+    Layout::broadcast_extents(&all).map_err(|error| error.renamed(&[("operands", "inputs")]))
 }
 
 /// Submits what was recorded; compiled once for all types.

@@ -80,14 +80,18 @@ impl FftSpec {
     /// The extents of a transform's output, for numbers of these extents; `n` is the length from complex to real.
     pub(super) fn output(&self, kind: Kind, x: &[usize], n: usize) -> Result<Axes> {
         let last = places(&self.axes, "x", x)?.last().copied().unwrap_or_default();
-        Ok(with(
-            x,
-            x.get(last).and_then(|of_x| match kind {
-                Kind::C2c => None,
-                Kind::R2c => Some((last, of_x / 2 + 1)),
-                Kind::C2r => Some((last, n)),
-            }),
-        ))
+        let of_x = x.get(last).copied().unwrap_or_default();
+        match kind {
+            Kind::C2c => Ok(Axes::from_slice(x)),
+            Kind::R2c => Ok(with(x, [(last, of_x / 2 + 1)])),
+            Kind::C2r if of_x == n / 2 + 1 || of_x == 0 => Ok(with(x, [(last, n)])),
+            Kind::C2r => {
+                let (half, most) = (n / 2 + 1, of_x.saturating_mul(2) - 1);
+                let what =
+                    format!("{n} points have a half spectrum of {half}, but x, {x:?}, has {of_x} along axis {last}");
+                Err(Error::invalid("n", what + &format!(": that of {most} points, or of one less")))
+            }
+        }
     }
 
     /// The transform from numbers of one layout to numbers of another. Each begins at its smallest offset. Those that are read may

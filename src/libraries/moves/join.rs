@@ -19,7 +19,7 @@ pub(in crate::libraries) fn place(axis: isize, rank: usize) -> Result<usize> {
 }
 
 fn join<T: Element>(device: &Device, parts: &[TensorRef<'_, T>], axis: isize) -> Result<PendingDispatch<Tensor<T>>> {
-    let none = || Error::invalid("tensors", "there is none");
+    let none = || Error::invalid("tensors", "the list is empty, but at least one is needed");
     let mut extents = parts.first().ok_or_else(none)?.shape().to_vec();
     let axis = place(axis, extents.len())?;
     let (mut reads, mut pieces, mut end) = (AnyIns::new(), Vec::with_capacity(parts.len()), 0usize);
@@ -41,6 +41,18 @@ fn join<T: Element>(device: &Device, parts: &[TensorRef<'_, T>], axis: isize) ->
     }
     extents.get_mut(axis).into_iter().for_each(|n| *n = end);
     compose(device, Layout::row_major(extents)?, None, pieces, reads)
+}
+
+/// Refuses tensors that have other extents than the first one, beside the new axis that all have.
+fn alike(shapes: &[&[usize]], axis: isize) -> Result<()> {
+    let first = shapes.first().copied().unwrap_or_default();
+    let Some((k, other)) = shapes.iter().enumerate().find(|(_, shape)| **shape != first) else { return Ok(()) };
+    let own = |shape: &[usize]| {
+        let mut shape = shape.to_vec();
+        place(axis, shape.len()).map(|axis| shape.remove(axis)).map(|_| shape)
+    };
+    let what = format!("extents {:?}, but the first one has {:?}: all have the same", own(other)?, own(first)?);
+    Err(Error::invalid(format!("tensors[{k}]"), what))
 }
 
 /// Tensors joined.
@@ -92,6 +104,7 @@ impl Device {
             view.unsqueeze(axis)
         };
         let parts = tensors.into_iter().map(unsqueezed).collect::<Result<Vec<_>>>().map_err(Compose::refused)?;
+        alike(&parts.iter().map(TensorRef::shape).collect::<Vec<_>>(), axis).map_err(Compose::refused)?;
         join(self, &parts, axis).map_err(Compose::refused)
     }
 }

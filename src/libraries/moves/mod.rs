@@ -19,7 +19,7 @@ pub(super) mod within;
 
 pub use pad::Pad;
 pub use take::Place;
-pub(crate) use take::Told;
+pub(crate) use take::{Extents, Told};
 
 use crate::core::buffer::AnyIns;
 use crate::core::dispatch::PendingDispatch;

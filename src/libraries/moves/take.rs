@@ -32,16 +32,48 @@ pub(crate) enum Told {
     Index,
     /// Its place; the slices are those of so many planes, and the caller has added where its plane begins to each number.
     Plane(usize),
-    /// That what was counted has a negative number: see [`Device::bincount`].
-    NegativeNumber,
     /// That edges of bins fall: see [`Device::histogram_between`].
     FallingEdges,
     /// Its place; the caller has made numbers of elements of the indices along an axis of so many.
     Along { axis: usize, len: usize },
-    /// Its place among the tuples of indices, of which the caller has made numbers of slices.
-    Tuple,
+    /// Its place among the tuples of indices, of which the caller has made numbers of slices along axes of these extents.
+    Tuple(Extents),
     /// That weights add up to zero: see [`Device::average`].
     NoWeight,
+}
+
+/// The extents of a few axes, as data that is copied: so many, and those of the first ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Extents(usize, [usize; 4]);
+
+impl Extents {
+    #[allow(dead_code, reason = "a build may have no library that calls it")]
+    pub(crate) fn new(extents: &[usize]) -> Self {
+        let mut first = [0; 4];
+        first.iter_mut().zip(extents).for_each(|(to, n)| *to = *n);
+        Extents(extents.len(), first)
+    }
+}
+
+impl Told {
+    /// What is wrong with index `number`: its name, and the reason.
+    pub(crate) fn reason(self, number: u64) -> (&'static str, String) {
+        let out_of_range = |of: String| format!("number {number} of them is out of range for {of}");
+        match self {
+            Told::Index => ("indices", out_of_range("its axis".to_owned())),
+            Told::Plane(len) => ("places", out_of_range(format!("planes of {len} elements"))),
+            Told::FallingEdges => ("edges", "an edge is below the one before it, but they rise".to_owned()),
+            Told::Along { axis, len } => ("indices", out_of_range(format!("axis {axis} of {len} elements"))),
+            Told::Tuple(Extents(rank, first)) => {
+                let more = if rank > first.len() { ", and more" } else { "" };
+                let first = first.get(..rank).unwrap_or(&first);
+                ("indices", out_of_range(format!("axes of {first:?} elements{more}")))
+            }
+            Told::NoWeight => {
+                ("weights", "they add up to zero, and nothing is divided by that: see `Device::sum`".to_owned())
+            }
+        }
+    }
 }
 
 /// Takes the slices of these numbers along an axis. All is plain data, and admitted by [`TensorRoutine::check`], wherever it comes from.
@@ -167,18 +199,12 @@ impl TensorRoutine for Take {
             return Ok(());
         }
         let slices = self.x.shape().get(self.axis).copied().unwrap_or(0);
-        let out_of_range = |of: String| format!("number {} of them is out of range for {of}", !raw);
-        let (name, what) = match self.told {
-            Told::Index => ("indices", out_of_range(format!("axis {} of {slices} elements", self.axis))),
-            Told::Plane(planes) => ("places", out_of_range(format!("planes of {} elements", slices / planes.max(1)))),
-            Told::NegativeNumber => ("x", "a number is negative, and there is no bin for it".to_owned()),
-            Told::FallingEdges => ("edges", "an edge is below the one before it, but they rise".to_owned()),
-            Told::Along { axis, len } => ("indices", out_of_range(format!("axis {axis} of {len} elements"))),
-            Told::Tuple => ("indices", format!("number {} of them is out of range", !raw)),
-            Told::NoWeight => {
-                ("weights", "they add up to zero, and nothing is divided by that: see `Device::sum`".to_owned())
-            }
+        let told = match self.told {
+            Told::Index => Told::Along { axis: self.axis, len: slices },
+            Told::Plane(planes) => Told::Plane(slices / planes.max(1)),
+            told => told,
         };
+        let (name, what) = told.reason(!raw);
         Err(Error::invalid(name, what))
     }
 }

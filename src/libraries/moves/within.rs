@@ -19,6 +19,8 @@ pub(in crate::libraries) enum Numbers {
     Slices { axis: usize },
     /// Of classes, or this one, which is none.
     Labels { ignored: Option<i64> },
+    /// Of bins, of which there are as many as are needed: see [`Device::bincount`].
+    Bins,
 }
 
 /// Checks numbers, which lie one after the other. All is plain data, and admitted by [`TensorRoutine::check`], wherever it comes from.
@@ -27,7 +29,7 @@ pub(in crate::libraries) struct Within {
     pub(super) index: DType,
     pub(super) target: DType,
     pub(super) numbers: Numbers,
-    /// The numbers are below this.
+    /// The numbers are below this; those of bins are not negative.
     pub(super) end: usize,
 }
 
@@ -43,12 +45,17 @@ impl Within {
     }
 
     fn name(&self) -> &'static str {
-        if matches!(self.numbers, Numbers::Slices { .. }) { "indices" } else { "labels" }
+        match self.numbers {
+            Numbers::Slices { .. } => "indices",
+            Numbers::Labels { .. } => "labels",
+            Numbers::Bins => "x",
+        }
     }
 
     #[cfg(feature = "host")]
     fn first<I: Copy + Into<i128>>(&self, numbers: &[I]) -> u64 {
-        let (end, ignored) = (self.end as i128, self.ignored().map(i128::from));
+        let end = if self.numbers == Numbers::Bins { i128::MAX } else { self.end as i128 };
+        let ignored = self.ignored().map(i128::from);
         let is_wrong = |number: &I| {
             let number: i128 = (*number).into();
             let from_start = if number < 0 && self.counts_from_end() { number + end } else { number };
@@ -96,7 +103,13 @@ impl TensorRoutine for Within {
         use crate::engines::cuda::Ptx;
         static KERNEL: Ptx = Ptx::new(include_str!("within.ptx"));
         let verdict = queue.verdict()?;
+        let is_bins = self.numbers == Numbers::Bins;
         let Some(numbers) = queue.reads().first().filter(|numbers| !numbers.is_empty()) else { return Ok(()) };
+        if is_bins && !self.index.is_signed() {
+            return Ok(());
+        }
+        // The negative ones are not below that.
+        let end = if is_bins { 1 << 63 } else { self.end as u64 };
         let kind: u64 = match self.index {
             DType::I32 => 0,
             DType::U32 => 1,
@@ -106,7 +119,7 @@ impl TensorRoutine for Within {
             numbers.address().into(),
             numbers.len().into(),
             kind.into(),
-            self.end.into(),
+            end.into(),
             u64::from(self.counts_from_end()).into(),
             u64::from(self.ignored().is_some()).into(),
             self.ignored().unwrap_or(0).cast_unsigned().into(),
@@ -125,6 +138,7 @@ impl TensorRoutine for Within {
                 format!("no class of {}; `LabelLoss::ignore` names the number of labels that do not count", self.end)
             }
             (_, Numbers::Labels { ignored: Some(ignored) }) => format!("no class of {}, nor {ignored}", self.end),
+            (_, Numbers::Bins) => "negative: there is no bin for it".to_owned(),
         };
         Err(Error::invalid(self.name(), format!("number {} of them is {what}", !raw)))
     }

@@ -283,7 +283,7 @@ impl Planned {
 /// Of the operands, broadcast to each other; of what is written; of the result.
 fn layouts(given: &[Layout], axes: u64, keeps: bool) -> Result<(Vec<Layout>, Layout, Layout)> {
     let all: SmallVec<[&[usize]; 8]> = given.iter().map(Layout::shape).collect();
-    let extents = Layout::broadcast_extents(&all)?;
+    let extents = Layout::broadcast_extents(&all).map_err(|error| error.renamed(&[("operands", "inputs")]))?;
     let inputs = given.iter().map(|layout| layout.broadcast(&extents)).collect::<Result<_>>()?;
     let stays = |axis: &usize| axes >> axis & 1 == 0;
     let with_ones: Vec<usize> = extents.iter().enumerate().map(|(axis, n)| if stays(&axis) { *n } else { 1 }).collect();

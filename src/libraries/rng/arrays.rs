@@ -130,7 +130,7 @@ impl Rng {
         p: impl ReadableTensor<'b, f64>,
     ) -> Result<PendingDispatch<Tensor<u32>, Verdict>> {
         let (trials, p) = (trials.into(), p.into());
-        let extents = Lay::broadcast_extents(&[trials.shape(), p.shape()])?;
+        let extents = Lay::broadcast_both(["trials", "p"], [trials.shape(), p.shape()])?;
         self.each::<true>(&p, Some(&trials), &extents)
     }
 

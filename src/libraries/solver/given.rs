@@ -186,7 +186,10 @@ impl Solver {
             let wanted = [batch, &wanted].concat();
             match layout.broadcast(&wanted) {
                 Ok(all) if of.rows == rows => sizes(name, &all).map(|_| wanted),
-                _ => Err(Error::invalid(name, format!("{:?}, but a is {of_a:?}", b.layout().shape()))),
+                _ => Err(Error::invalid(
+                    name,
+                    format!("{:?}, but a is {of_a:?}: {rows} rows go with it", b.layout().shape()),
+                )),
             }
         });
         match wanted {

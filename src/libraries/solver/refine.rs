@@ -257,7 +257,10 @@ impl Solver {
         let ((batch, of), columns) = (sizes("a", a.layout())?, as_matrices(b.layout())?);
         let (batch_of_b, of_b) = sizes("b", &columns)?;
         if (batch_of_b, of_b.rows) != (batch, of.rows) {
-            return Err(Error::invalid("b", format!("{:?}, but a is {:?}", b.shape(), a.shape())));
+            return Err(Error::invalid(
+                "b",
+                format!("{:?}, but a is {:?}: {} rows go with it", b.shape(), a.shape(), of.rows),
+            ));
         }
         let x = match b.rank() {
             1 => self.new_tensor(batch, &[of.cols])?,

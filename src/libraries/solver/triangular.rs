@@ -52,14 +52,14 @@ fn solved<T: SolverElement>(
     crate::libraries::blas::check_square(a.shape())?;
     let is_vector = b.rank() == 1;
     let b = if is_vector { &b.unsqueeze(-1)? } else { b };
-    let ([batch_a @ .., n, _], [batch_b @ .., rows, sides]) = (a.shape(), b.shape()) else {
+    let ([.., n, _], [.., rows, sides]) = (a.shape(), b.shape()) else {
         return Err(Error::invalid("b", "a right side has one axis at least"));
     };
     if rows != n {
         let what = format!("shape {:?} with {rows} rows, but `a` has shape {:?}", b.shape(), a.shape());
         return Err(Error::invalid("b", what));
     }
-    let batch = Layout::broadcast_extents(&[batch_a, batch_b])?;
+    let batch = Layout::broadcast_batches(a.shape(), b.shape())?;
     let b = b.broadcast([&batch[..], &[*n, *sides]].concat())?;
     if !b.is_empty() && fits::<T>(&[*n, *sides]) {
         return one_axis(small(device, uplo, a, &b)?, is_vector);

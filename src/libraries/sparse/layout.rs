@@ -64,8 +64,8 @@ impl Layout {
     pub(super) fn names(&self) -> [&'static str; 2] {
         match self.format {
             Format::Csr | Format::Bsr(..) => ["offsets", "columns"],
-            Format::Csc => ["offsets", "rows"],
-            Format::Coo => ["rows", "columns"],
+            Format::Csc => ["offsets", "row_indices"],
+            Format::Coo => ["row_indices", "column_indices"],
         }
     }
 
@@ -91,7 +91,10 @@ impl Layout {
             }
             for (name, count) in [("rows", self.rows), ("cols", self.cols)] {
                 if !count.is_multiple_of(size) {
-                    return Err(Error::invalid(name, format!("{count} is not a multiple of the block size {size}")));
+                    return Err(Error::invalid(
+                        name,
+                        format!("the block size {size} does not divide the {count} {name}"),
+                    ));
                 }
             }
         }

@@ -7,7 +7,7 @@ use super::known::Spec;
 use super::label::Label;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::error::{Error, Result};
-use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
+use crate::device::tensor::{Layout, ReadableTensor, Tensor, TensorRef};
 
 /// Axes with the numbers of a list.
 fn numbered(numbers: impl IntoIterator<Item = usize>) -> Term {
@@ -46,6 +46,9 @@ fn matmul(a: &[usize], b: &[usize]) -> Result<Einsum> {
         let what = format!("{rows} rows of {b:?}, but a has {columns} columns: {a:?}");
         return Err(Error::invalid("b", what));
     }
+    if a.len() > 1 && b.len() > 1 {
+        Layout::broadcast_batches(a, b)?;
+    }
     let (a, b, c) = match (a, b) {
         ([_], [_]) => (vector('j'), vector('j'), Term { front: Vec::new(), back: None }),
         ([_], _) => (vector('j'), batch(&['j', 'k']), batch(&['k'])),
@@ -59,18 +62,21 @@ fn matmul(a: &[usize], b: &[usize]) -> Result<Einsum> {
 fn tensordot(a: &[usize], b: &[usize], of_a: &[isize], of_b: &[isize]) -> Result<Einsum> {
     if of_a.len() != of_b.len() {
         let what = format!("{} axes of a and {} of b: each has a partner", of_a.len(), of_b.len());
-        return Err(Error::invalid("axes", what));
+        return Err(Error::invalid("axes_b", what));
     }
     let mut partners: Vec<(usize, usize)> = Vec::with_capacity(of_a.len());
     for (one, two) in of_a.iter().zip(of_b) {
         let pair = (place("axes_a", *one, a)?, place("axes_b", *two, b)?);
         if partners.iter().any(|(one, two)| *one == pair.0 || *two == pair.1) {
-            return Err(Error::invalid("axes", format!("axis {one} of a with {two} of b: one of them is there twice")));
+            return Err(Error::invalid(
+                "axes_b",
+                format!("axis {one} of a with {two} of b: one of them is there twice"),
+            ));
         }
         let (m, n) = (a.get(pair.0), b.get(pair.1));
         if m != n {
             let what = format!("axis {one} of a, {a:?}, and {two} of b, {b:?}, have different extents");
-            return Err(Error::invalid("axes", what));
+            return Err(Error::invalid("axes_b", what));
         }
         partners.push(pair);
     }

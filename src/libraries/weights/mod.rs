@@ -226,7 +226,7 @@ impl Rng {
         Normal: Distribution<T>,
     {
         let (mean, deviation) = (mean.into(), deviation.into());
-        let extents = Layout::broadcast_extents(&[mean.shape(), deviation.shape()])?;
+        let extents = Layout::broadcast_both(["mean", "deviation"], [mean.shape(), deviation.shape()])?;
         let drawn = self.draw(Normal::standard(), extents)?.into_output();
         self.device().map((&drawn, &mean, &deviation), |(z, mean, deviation)| {
             deviation.ge(constant(0.0)).select(z * deviation + mean, constant(f64::NAN))

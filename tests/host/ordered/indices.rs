@@ -40,7 +40,8 @@ fn an_index_that_is_out_of_range_is_told_by_its_place() {
             assert_eq!(refused(&error), ("indices".to_owned(), what.to_owned()));
             let places = device.tensor([3, 2], [0, 0, 1, wrong, 1, 1]).unwrap();
             let error = device.gather_nd(&x, &places, 0).unwrap().await_result().unwrap_err().error;
-            assert_eq!(refused(&error), ("indices".to_owned(), "number 1 of them is out of range".to_owned()));
+            let what = "number 1 of them is out of range for axes of [2, 3] elements";
+            assert_eq!(refused(&error), ("indices".to_owned(), what.to_owned()));
         }
         let large = device.tensor([1, 1], [u64::MAX]).unwrap();
         assert!(device.take_along_axis(&x, &large, 0).unwrap().await_result().is_err());

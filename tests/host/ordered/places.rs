@@ -161,7 +161,7 @@ fn what_is_wrong_is_told_and_the_tensor_comes_back() {
         let x = || device.tensor([4], [1.0f32, 2.0, 3.0, 4.0]).unwrap();
         let (indices, updates) = (device.tensor([3], [0i64, 4, -5]).unwrap(), device.tensor([3], [5.0f32; 3]).unwrap());
         let error = device.put(x(), &indices, &updates, 0, Combine::Add).unwrap().await_result().unwrap_err();
-        assert_eq!(refused(&error.error).1, "number 1 of them is out of range");
+        assert_eq!(refused(&error.error).1, "number 1 of them is out of range for axis 0 of 4 elements");
         let fits = device.tensor([2], [0i64, 1]).unwrap();
         let error = device.put(x(), &fits, &updates, 0, Combine::Add).unwrap_err();
         assert_eq!(refused(&error.error).1, "extents [3], but the indices name [2]");

@@ -204,12 +204,12 @@ pub(crate) fn counts(devices: &[Device]) {
             [1.0, 0.0, 2.0, 4.0]
         );
         for bins in [0, 1, 4] {
-            for x in [vec![-1i64], vec![2, 0, i64::MIN, 1]] {
+            for (x, at) in [(vec![-1i64], "number 0 of them is"), (vec![2, 0, i64::MIN, -1], "number 2 of them is")] {
                 let weights = device.full([x.len()], 1.0f32).unwrap();
                 let x = device.tensor([x.len()], x).unwrap();
-                says(device.bincount(&x, bins).unwrap().await_result().unwrap_err().into(), "x", "negative");
+                says(device.bincount(&x, bins).unwrap().await_result().unwrap_err().into(), "x", at);
                 let sums = device.bincount_weighted(&x, bins, &weights).unwrap();
-                says(sums.await_result().unwrap_err().into(), "x", "negative");
+                says(sums.await_result().unwrap_err().into(), "x", at);
             }
             let large = device.tensor([3], [u64::MAX, 0, 9]).unwrap();
             let counts = read(device, device.bincount(&large, bins).unwrap());

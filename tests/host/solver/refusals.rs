@@ -83,13 +83,13 @@ fn operands_that_do_not_agree_are_refused_with_both_shapes_and_come_back_whole()
             refused(qr.apply(&solver, side, trans, &device.full(of_c, Complex::new(1.0f32, 0.0)).unwrap()))
         };
         assert_eq!(apply(Side::Left, Transpose::Yes, [3, 3]).0, "trans");
-        assert_eq!(apply(Side::Left, Transpose::No, [2, 3]), ("c".into(), "[2, 3], but a is [3, 2]".into()));
+        assert_eq!(apply(Side::Left, Transpose::No, [2, 3]), ("c".into(), "[2, 3], but a is [3, 2]: 3 rows go with it".into()));
         let (argument, reason) = apply(Side::Right, Transpose::No, [3, 2]);
         assert!(argument == "c" && reason.contains("3 x 2") && reason.contains("3 x 3"), "{reason}");
         let wide = solver.qr(x(&[1, 2])).unwrap().await_result().unwrap();
         assert_eq!(refused(wide.solve(&solver, x(&[1, 1]))).0, "a");
         let refused_b = refused(solver.solve(Structure::General, x(&[1, 2]), x(&[2, 1])));
-        assert_eq!(refused_b, ("b".into(), "[2, 1], but a is [1, 2]".into()));
+        assert_eq!(refused_b, ("b".into(), "[2, 1], but a is [1, 2]: 1 rows go with it".into()));
         // What was given by value comes back as it was, whichever is refused.
         let (a, b, _) = solver.solve(Structure::General, x(&[2, 3]), x(&[3])).unwrap_err().back.unwrap();
         assert_eq!((a.shape(), b.shape()), (&[2, 3][..], &[3][..]));

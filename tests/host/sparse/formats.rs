@@ -65,7 +65,7 @@ fn wrong_coordinates_and_blocks_and_vectors_are_refused() {
             ([0, 1, 1], [0, 1, 1], "entry 2"),
         ] {
             let (name, reason) = refused(&coo(rows, columns));
-            assert!(name.contains("rows") && reason.contains(place), "{name}: {reason}");
+            assert!(name.contains("row_indices") && reason.contains(place), "{name}: {reason}");
         }
         let bsr = |size, offsets: &[i32], columns: &[i32], values: usize| {
             let (offsets, columns) = (up(&device, offsets), up(&device, columns));
@@ -102,7 +102,7 @@ fn lengths_and_sizes_that_do_not_fit_are_refused_at_once() {
         assert_eq!(refused(&sparse.csr(many, 3, ints(4), ints(0), floats(0)).unwrap_err().error).0, "rows");
         assert_eq!(refused(&sparse.csr(3, many, ints(4), ints(0), floats(0)).unwrap_err().error).0, "cols");
         assert_eq!(refused(&sparse.csr(usize::MAX, 3, ints(4), ints(0), floats(0)).unwrap_err().error).0, "rows");
-        assert_eq!(refused(&sparse.coo(3, 3, ints(1), ints(2), floats(2)).unwrap_err().error).0, "rows");
+        assert_eq!(refused(&sparse.coo(3, 3, ints(1), ints(2), floats(2)).unwrap_err().error).0, "row_indices");
         assert_eq!(refused(&sparse.vector(3, ints(1), floats(2)).unwrap_err().error).0, "values");
         // What was never written is not taken as a structure.
         let rejected = sparse.csr(3, 3, device.uninit::<i32>(4).unwrap().into_buffer(), ints(0), floats(0));

@@ -61,7 +61,7 @@ fn products_that_do_not_fit_name_the_argument() {
         says(&sparse.to_dense(&a, floats(12)).unwrap_err().error, "dense", ["12", "1 axes"]);
         assert_eq!(refused(&sparse.from_dense::<f32, i32>(&tall(3, 4), -1.0).unwrap_err()).0, "threshold");
         says(&sparse.from_dense::<f32, i32>(&floats(12), 0.0).unwrap_err(), "dense", ["12", "1 axes"]);
-        assert_eq!(refused(&sparse.to_bsr(&a, 2, Order::Row).unwrap_err()).0, "rows");
+        assert_eq!(refused(&sparse.to_bsr(&a, 2, Order::Row).unwrap_err()).0, "block");
         assert_eq!(refused(&sparse.to_bsr(&a, 0, Order::Row).unwrap_err()).0, "block");
         let factors = floats(2);
         assert_eq!(refused(&sparse.scale(&a, Some((&factors).into()), None).unwrap_err()).0, "factors");

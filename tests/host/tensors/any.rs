@@ -128,7 +128,7 @@ fn what_does_not_fit_is_refused_and_comes_back() {
         let (one, other) = (x.broadcast([3, 2]).unwrap(), source.view());
         refused(
             device.allclose_any(&one, AnyTensorRef::from(&other).broadcast([2, 2]).unwrap(), 0.0, 0.0).unwrap_err(),
-            "`b`: extents [2, 2], but a has [3, 2]",
+            "`b`: shape [2, 2], but `a` has [3, 2]",
         );
     }
 }

@@ -33,7 +33,7 @@ fn sizes_that_do_not_fit() {
         let rejected = x.part(|_| Ok(outside)).unwrap_err();
         let x = rejected.back.unwrap();
         refused(rejected.error, "layout", "reaches element 6");
-        refused(x.part(|all| all.index(0, 6)).unwrap_err().error, "slices", "6 elements");
+        refused(x.part(|all| all.index(0, 6)).unwrap_err().error, "index", "6 elements");
     }
 }
 
@@ -83,9 +83,9 @@ fn views_that_there_are_not() {
     refused(x.swap_axes(3, 0).unwrap_err(), "one", "axis 3");
     refused(x.swap_axes(0, -4).unwrap_err(), "other", "axis -4");
     refused(x.flip(3).unwrap_err(), "axis", "axis 3");
-    refused(x.index(3, 0).unwrap_err(), "index", "axis 3");
-    refused(x.index(1, 3).unwrap_err(), "slices", "index 3 on axis 1, which has 3 elements");
-    refused(x.index(1, -4).unwrap_err(), "slices", "index -4 on axis 1");
+    refused(x.index(3, 0).unwrap_err(), "axis", "axis 3");
+    refused(x.index(1, 3).unwrap_err(), "index", "index 3 on axis 1, which has 3 elements");
+    refused(x.index(1, -4).unwrap_err(), "index", "index -4 on axis 1");
     refused(x.squeeze_axis(1).unwrap_err(), "axis", "has 3 elements, not 1");
     refused(x.squeeze_axis(5).unwrap_err(), "axis", "axis 5");
     refused(x.unsqueeze(4).unwrap_err(), "axis", "a new axis 4");
@@ -98,7 +98,7 @@ fn views_that_there_are_not() {
     refused(x.split(-4, 0).unwrap_err(), "axis", "axis -4");
     refused(x.windows(1, 4, 1).unwrap_err(), "size", "windows of 4");
     refused(x.windows(1, 0, 1).unwrap_err(), "size", "windows of 0");
-    refused(x.windows(1, 1, 0).unwrap_err(), "size", "every 0");
+    refused(x.windows(1, 1, 0).unwrap_err(), "step", "0, but each window");
     refused(x.windows(3, 1, 1).unwrap_err(), "axis", "axis 3");
     refused(x.slice((0..2, 0..4)).unwrap_err(), "slices", "the range 0..4 on axis 1, which has 3 elements");
     refused(

@@ -63,13 +63,37 @@ impl Layout {
                     (all, n) if all == n => {}
                     (_, 1) => {}
                     (1, n) => *all = n,
-                    (all, n) => {
-                        let what = format!("operand {number} has {n} elements on axis -{}", axis + 1);
-                        return Err(Error::invalid("operands", format!("{what}, but one before it has {all}")));
+                    (all, _) => {
+                        let other = operands.iter().position(|extents| extents.iter().rev().nth(axis) == Some(&all));
+                        let other = other.unwrap_or_default();
+                        let with = operands.get(other).copied().unwrap_or_default();
+                        let what = format!("operand {number} has shape {extents:?}, but operand {other} has {with:?}");
+                        return Err(Error::invalid("operands", what + ": they do not broadcast to each other"));
                     }
                 }
             }
         }
         Ok(common)
+    }
+
+    /// The extents that both of these arguments broadcast to.
+    pub(crate) fn broadcast_both([one, other]: [&'static str; 2], [a, b]: [&[usize]; 2]) -> Result<Vec<usize>> {
+        let apart = |_| {
+            let what = format!("shape {b:?}, but `{one}` has {a:?}: they do not broadcast to each other");
+            Error::invalid(other, what)
+        };
+        Self::broadcast_extents(&[a, b]).map_err(apart)
+    }
+
+    /// The axes before the last two to which those of the matrices `a` and `b` broadcast.
+    #[allow(dead_code, reason = "a build may have no library that calls it")]
+    pub(crate) fn broadcast_batches(a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
+        let apart = |_| {
+            let what = format!("shape {b:?}, but `a` has {a:?}: the axes before their last two do not broadcast");
+            Error::invalid("b", what)
+        };
+        let batch = |shape: &'_ [usize]| shape.len().saturating_sub(2);
+        let batches = [a.get(..batch(a)).unwrap_or_default(), b.get(..batch(b)).unwrap_or_default()];
+        Self::broadcast_extents(&batches).map_err(apart)
     }
 }

@@ -173,7 +173,7 @@ impl Layout {
     /// # Errors
     /// [`Error::InvalidArgument`] when there is none.
     pub fn index(&self, axis: isize, index: isize) -> Result<Self> {
-        self.along("index", axis, AxisSlice::Index(index))
+        self.along("axis", axis, AxisSlice::Index(index)).map_err(|error| error.renamed(&[("slices", "index")]))
     }
 
     /// One [`AxisSlice`] along one axis; all of the others.
@@ -207,7 +207,7 @@ fn along(slice: AxisSlice, n: usize, axis: usize) -> Result<(usize, Option<(usiz
                 return outside(format!("the range {from}..{to}"));
             }
             if step == 0 {
-                return outside("a step of 0".to_owned());
+                return outside("a step of 0, which leads nowhere,".to_owned());
             }
             let len = (to - from).div_ceil(step.unsigned_abs());
             let first = if step < 0 { to.saturating_sub(1).max(from) } else { from };

@@ -147,8 +147,12 @@ impl Layout {
         let at = self.axis("axis", axis)?;
         let (n, stride) = (self.extents.get(at).copied(), self.strides.get(at).copied().unwrap_or_default());
         let n = n.unwrap_or_default();
-        let Some(last) = n.checked_sub(size).filter(|_| size > 0 && step > 0) else {
-            let what = format!("windows of {size} every {step} on axis {axis}, which has {n} elements");
+        if step == 0 {
+            return Err(Error::invalid("step", "0, but each window begins behind the one before it"));
+        }
+        let Some(last) = n.checked_sub(size).filter(|_| size > 0) else {
+            let what =
+                format!("windows of {size} elements on axis {axis}, which has {n}: they have from 1 to that many");
             return Err(Error::invalid("size", what));
         };
         let (mut extents, mut strides) = (self.extents.clone(), self.strides.clone());

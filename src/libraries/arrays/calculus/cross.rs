@@ -24,7 +24,10 @@ fn cross<'a>(a: &AnyTensorRef<'a>, b: &AnyTensorRef<'a>, axis: isize) -> Result<
     let (of_a, of_b) = (parts("a", a, axis)?, parts("b", b, axis)?);
     let [first, ..] = &of_a;
     let [other, ..] = &of_b;
-    let mut extents = Layout::broadcast_extents(&[first.shape(), other.shape()])?;
+    let mut extents = Layout::broadcast_extents(&[first.shape(), other.shape()]).map_err(|_| {
+        let what = format!("shape {:?}, but `a` has {:?}: beside axis {axis} they broadcast", b.shape(), a.shape());
+        Error::invalid("b", what)
+    })?;
     let common = extents.clone();
     let own = place(axis, extents.len() + 1)?;
     extents.insert(own, 3);

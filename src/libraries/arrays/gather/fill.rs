@@ -35,7 +35,7 @@ impl Device {
     ) -> Submitted<Tensor<P::Element>> {
         let mask: TensorRef<'m, Bool> = mask.into();
         let part: crate::device::tensor::Part<P::Element> = x.into();
-        self.update(part, &mask, |x, mask| mask.select(scalar(value), x))
+        named(self.update(part, &mask, |x, mask| mask.select(scalar(value), x)))
     }
 
     /// Writes the elements of a tensor where truth values are true: NumPy's `copyto(x, values, where=mask)`, and `x[mask] = values[mask]`.
@@ -63,7 +63,7 @@ impl Device {
     ) -> Submitted<Tensor<P::Element>> {
         let (mask, values): (TensorRef<'m, Bool>, TensorRef<'v, P::Element>) = (mask.into(), values.into());
         let part: crate::device::tensor::Part<P::Element> = x.into();
-        self.update(part, (&mask, &values), |x, (mask, values)| mask.select(values, x))
+        named(self.update(part, (&mask, &values), |x, (mask, values)| mask.select(values, x)))
     }
 
     /// Writes one value after the other where truth values are true, in row-major order: NumPy's `x[mask] = values` with a vector, and
@@ -102,6 +102,14 @@ impl Device {
             Err(error) => Err(Rejected::new(error, (x,))),
         }
     }
+}
+
+/// The answer with the names of the arguments in its error.
+fn named<T: Element>(answer: Submitted<Tensor<T>>) -> Submitted<Tensor<T>> {
+    answer.map_err(|Rejected { error, back }| {
+        let error = error.renamed(&[("output 0", "x"), ("input 0", "mask"), ("input 1", "values")]);
+        Rejected { error, back }
+    })
 }
 
 /// Where a mask is true, a column for each place.

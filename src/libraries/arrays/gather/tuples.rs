@@ -9,7 +9,7 @@ use crate::device::tensor::{AnyTensorRef, Layout, ReadableTensor, Tensor, Tensor
 use crate::libraries::arrays::untyped::{Untyped, Value, cast, select, value};
 use crate::libraries::expressions::build::{Symbol, position};
 use crate::libraries::expressions::formula::record;
-use crate::libraries::moves::{Place, Told};
+use crate::libraries::moves::{Extents, Place, Told};
 
 /// Columns of one formula, which takes one tensor more.
 const COLUMNS: usize = 7;
@@ -61,7 +61,12 @@ fn numbers(
 }
 
 /// The numbers of slices, and the extents of `x` with those of the chosen axes as one.
-fn slices(device: &Device, x: &[usize], indices: &AnyTensorRef<'_>, batch: usize) -> Result<(Tensor<i64>, Vec<usize>)> {
+fn slices(
+    device: &Device,
+    x: &[usize],
+    indices: &AnyTensorRef<'_>,
+    batch: usize,
+) -> Result<(Tensor<i64>, Vec<usize>, Told)> {
     let none = || Error::invalid("indices", "it has no axis: the last one names places along the first axes");
     let (depth, own) = indices.shape().split_last().ok_or_else(none)?;
     let chosen = batch.checked_add(*depth).and_then(|end| x.split_at_checked(end));
@@ -79,7 +84,8 @@ fn slices(device: &Device, x: &[usize], indices: &AnyTensorRef<'_>, batch: usize
     let numbers = numbers(device, before, indices, batch, slots as i64)?;
     let extents = [&[slots], behind].concat();
     Layout::row_major(&extents)?;
-    Ok((numbers, extents))
+    let told = Told::Tuple(Extents::new(before.get(batch..).unwrap_or_default()));
+    Ok((numbers, extents, told))
 }
 
 impl Device {
@@ -112,12 +118,12 @@ impl Device {
         batch: usize,
     ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
         let (x, indices): (TensorRef<'a, T>, TensorRef<'i, I>) = (x.into(), indices.into());
-        let (numbers, extents) = slices(self, x.shape(), &(&indices).into(), batch)?;
+        let (numbers, extents, told) = slices(self, x.shape(), &(&indices).into(), batch)?;
         match x.reshape(&extents) {
-            Ok(x) => self.take_told(&x, &numbers.view(), Told::Tuple),
+            Ok(x) => self.take_told(&x, &numbers.view(), told),
             Err(_) => {
                 let copy = self.contiguous(&x)?.into_output();
-                self.take_told(&copy.reshape(&extents)?, &numbers.view(), Told::Tuple)
+                self.take_told(&copy.reshape(&extents)?, &numbers.view(), told)
             }
         }
     }

@@ -63,7 +63,7 @@ fn ready<T: Element>(
         return Err(Error::invalid("updates", what));
     }
     let (slots, width, count) = (places.slots, places.width, places.numbers.len());
-    let put = Put { dtype: T::DTYPE, combine, slots, width, count };
+    let put = Put { dtype: T::DTYPE, combine, slots, width, count, told: places.told };
     put.check_data()?;
     let dense = if updates.layout().is_row_major() { None } else { Some(device.contiguous(updates)?.into_output()) };
     let (numbers, order) = sort_numbers(device, &places.numbers.reshape([count])?, slots)?.into_output();
@@ -79,7 +79,7 @@ fn submit<T: Element>(
 ) -> Submitted<T> {
     let places = match places {
         // Slices without elements: their numbers are looked at all the same.
-        Ok(Places { numbers, slots, width: 0, updates: wanted })
+        Ok(Places { numbers, slots, width: 0, updates: wanted, .. })
             if !numbers.is_empty() && updates.shape() == wanted =>
         {
             let of = (Numbers::Slices { axis: 0 }, slots);

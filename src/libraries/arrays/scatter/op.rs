@@ -1,6 +1,7 @@
 //! The operation: slices of a tensor that get elements, by sorted numbers of slices.
 
 use super::front::Combine;
+use crate::libraries::moves::Told;
 use crate::libraries::tensor_routine::prelude::*;
 
 /// Puts slices. All is plain data, and admitted by [`TensorRoutine::check`], wherever it comes from. Reads the numbers of slices in order, their
@@ -15,9 +16,9 @@ pub(in crate::libraries::arrays) struct Put {
     pub(super) width: usize,
     /// How many numbers there are.
     pub(super) count: usize,
+    /// What is told of one that is out of range.
+    pub(super) told: Told,
 }
-
-impl Put {}
 
 impl TensorRoutine for Put {
     const NAME: &'static str = "put";
@@ -80,7 +81,10 @@ impl TensorRoutine for Put {
     fn finish(&self, raw: u64) -> Result<()> {
         match raw {
             0 => Ok(()),
-            bad => Err(Error::invalid("indices", format!("number {} of them is out of range", !bad))),
+            bad => {
+                let (name, what) = self.told.reason(!bad);
+                Err(Error::invalid(name, what))
+            }
         }
     }
 }

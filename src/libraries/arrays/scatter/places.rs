@@ -5,7 +5,7 @@ use crate::core::error::{Error, Result};
 use crate::device::Device;
 use crate::device::tensor::{Layout, Tensor, TensorRef};
 use crate::libraries::expressions::build::{Symbol, position};
-use crate::libraries::moves::Place;
+use crate::libraries::moves::{Extents, Place, Told};
 
 /// Slices of a tensor, and the numbers of those that are put.
 pub(super) struct Places {
@@ -14,6 +14,8 @@ pub(super) struct Places {
     pub(super) width: usize,
     /// The extents of the elements that are put.
     pub(super) updates: Vec<usize>,
+    /// What is told of an index that is out of range.
+    pub(super) told: Told,
 }
 
 /// An index that counts from the end if it is negative, and whether there is such an element.
@@ -57,7 +59,7 @@ impl Places {
             fits.select(position(0) * rows + index, slots as i64)
         })?;
         let updates = [before, &[count], behind].concat();
-        Ok(Places { numbers: numbers.into_output(), slots, width, updates })
+        Ok(Places { numbers: numbers.into_output(), slots, width, updates, told: Told::Along { axis, len: n } })
     }
 
     /// Single elements: at their own places, but with the index in that of an axis.
@@ -75,7 +77,8 @@ impl Places {
             return Err(Error::invalid("indices", what));
         }
         let layout = Layout::row_major(x)?;
-        let (slots, n) = (layout.len(), x.get(axis).copied().unwrap_or(0) as i64);
+        let len = x.get(axis).copied().unwrap_or(0);
+        let (slots, n) = (layout.len(), len as i64);
         let strides: Vec<i64> = layout.strides().iter().map(|stride| *stride as i64).collect();
         let own_stride = strides.get(axis).copied().unwrap_or(0);
         let numbers = device.map(indices, |index| {
@@ -84,7 +87,8 @@ impl Places {
             let at = others.fold(index * own_stride, |sum, (a, stride)| sum + position(a) * *stride);
             fits.select(at, slots as i64)
         })?;
-        Ok(Places { numbers: numbers.into_output(), slots, width: 1, updates: own.to_vec() })
+        let told = Told::Along { axis, len };
+        Ok(Places { numbers: numbers.into_output(), slots, width: 1, updates: own.to_vec(), told })
     }
 
     /// Slices by the last axis of the indices, which names the places along the first axes.
@@ -112,6 +116,7 @@ impl Places {
             numbers = next.into_output();
         }
         let numbers = device.map(&numbers, |number| number.ge(0).select(number, slots as i64))?.into_output();
-        Ok(Places { numbers, slots, width: product(behind), updates: [own, behind].concat() })
+        let told = Told::Tuple(Extents::new(before));
+        Ok(Places { numbers, slots, width: product(behind), updates: [own, behind].concat(), told })
     }
 }

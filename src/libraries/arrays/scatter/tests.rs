@@ -5,6 +5,7 @@ use super::kernel::Key;
 use super::op::Put;
 use crate::core::element::DType;
 use crate::engines::ptx::{Area, Checks, PtxModule, Shape};
+use crate::libraries::moves::Told;
 use crate::libraries::tensor_routine::TensorRoutine;
 
 #[test]
@@ -17,7 +18,7 @@ fn the_kernel_equals_the_host_half() {
     let all = [Combine::Replace, Combine::Add, Combine::Mul, Combine::Min, Combine::Max];
     for (k, dtype) in DType::ALL.into_iter().flat_map(|dtype| [dtype; 5]).enumerate() {
         let (slots, width, count) = (1 + k % 9, [1, 3, 40][k % 3], [0, 1, 7, 90, 700, 1300][k % 6]);
-        let put = Put { dtype, combine: all[k % 5], slots, width, count };
+        let put = Put { dtype, combine: all[k % 5], slots, width, count, told: Told::Index };
         if put.check_data().is_err() {
             continue;
         }

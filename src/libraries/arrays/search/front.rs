@@ -6,6 +6,7 @@ use crate::core::device_info::DeviceKind;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
 use crate::core::error::{Error, Rejected, Result};
+use crate::core::op::Verdict;
 use crate::device::Device;
 use crate::device::tensor::{Layout, ReadableTensor, Tensor, TensorRef};
 use crate::libraries::arrays::Ordered;
@@ -63,15 +64,16 @@ pub(in crate::libraries::arrays) fn count_between<T: Ordered>(
     count(device, search, &[edges.into(), part.into()])
 }
 
-/// How often each number below `bins` is a value, then how many are negative; where [`counts_at_once`].
+/// How often each number below `bins` is a value; where [`counts_at_once`]. The wait tells the first that is negative.
 pub(in crate::libraries::arrays) fn count_numbers<I: Element>(
     device: &Device,
     values: &TensorRef<'_, I>,
     bins: usize,
-) -> Result<PendingDispatch<Tensor<i64>>> {
+) -> Result<PendingDispatch<Tensor<i64>, Verdict>> {
     let (part, values) = values.operand()?;
     let (sorted, answer) = (Layout::row_major([0])?, Answer::Numbers(bins));
-    count(device, Search { dtype: I::DTYPE, sorted, values, right: false, answer }, &[part.into()])
+    let search = Search { dtype: I::DTYPE, sorted, values, right: false, answer };
+    count(device, search, &[part.into()]).map(PendingDispatch::reports)
 }
 
 /// Searching.

@@ -15,7 +15,7 @@ use crate::libraries::expressions::host::kernels::Level;
 use crate::numerics::parallel::{self, Parts};
 use parking_lot::Mutex;
 use std::ops::Range;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Values that are searched together. Vectors of the CPU gather their keys.
 const TOGETHER: usize = 32;
@@ -290,7 +290,7 @@ fn bins<T: Bits + bytemuck::Pod>(
     })
 }
 
-/// Counts numbers, then those that are negative.
+/// Counts numbers. The first one that is negative is an error.
 fn numbers<T: bytemuck::Pod + Sync>(
     search: &Search,
     values: &[u8],
@@ -298,8 +298,7 @@ fn numbers<T: bytemuck::Pod + Sync>(
     of: impl Fn(T) -> i64 + Sync,
 ) -> Result<()> {
     let values = Elements::<T>::new(values, &search.values)?;
-    let Some((below, counts)) = counts.split_last_mut() else { return Ok(()) };
-    let all = AtomicI64::new(0);
+    let wrong = AtomicUsize::new(usize::MAX);
     tally(search.values.len(), counts, &|tables, range| {
         // The own copy of what does not lie in order.
         let mut copied: Vec<T>;
@@ -311,18 +310,24 @@ fn numbers<T: bytemuck::Pod + Sync>(
                 &copied
             }
         };
-        let mut negative = 0i64;
+        let mut is_negative = false;
         tables.count(near, |x| {
             let value = of(x);
-            negative += i64::from(value < 0);
+            is_negative |= value < 0;
             // A negative one is larger than all bins.
             usize::try_from(value as u64).unwrap_or(usize::MAX)
         });
-        all.fetch_add(negative, Ordering::Relaxed);
+        if is_negative && let Some(at) = near.iter().position(|x| of(*x) < 0) {
+            wrong.fetch_min(range.start + at, Ordering::Relaxed);
+        }
         Ok(())
     })?;
-    *below = all.into_inner();
-    Ok(())
+    let place = wrong.into_inner();
+    if place == usize::MAX {
+        return Ok(());
+    }
+    let value = values.at(place).map_or(0, |x| of(*x));
+    Err(Error::invalid("x", format!("number {place} of them is {value}, which is negative: there is no bin for it")))
 }
 
 /// Writes what is asked for.
@@ -330,7 +335,7 @@ pub(super) fn answer(search: &Search, (sorted, values): (&[u8], &[u8]), places: 
     let order = search.order()?;
     match search.answer {
         Answer::Places => self::search(search, order, sorted, values, places),
-        _ if places.is_empty() => Ok(()),
+        Answer::Bins if places.is_empty() => Ok(()),
         Answer::Bins => match order.size {
             1 => bins::<u8>(search, order, (sorted, values), places),
             2 => bins::<u16>(search, order, (sorted, values), places),

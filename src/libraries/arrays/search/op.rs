@@ -11,7 +11,7 @@ pub(in crate::libraries::arrays) enum Answer {
     Places,
     /// How many values lie between neighbours of the vector, the last bin with its end. On the CPU only.
     Bins,
-    /// How often each number below this one is a value, then how many values are negative; there is no vector. On the CPU only.
+    /// How often each number below this one is a value; there is no vector. The work fails where a value is negative. On the CPU only.
     Numbers(usize),
 }
 
@@ -48,7 +48,7 @@ impl Search {
         match self.answer {
             Answer::Places => Layout::row_major(self.values.shape()),
             Answer::Bins => Layout::row_major([self.sorted.len().saturating_sub(1)]),
-            Answer::Numbers(bins) => Layout::row_major([bins.saturating_add(1)]),
+            Answer::Numbers(bins) => Layout::row_major([bins]),
         }
     }
 }
@@ -63,7 +63,7 @@ impl TensorRoutine for Search {
         let len = match self.answer {
             Answer::Places => self.values.len(),
             Answer::Bins => self.sorted.len().saturating_sub(1),
-            Answer::Numbers(bins) => bins.saturating_add(1),
+            Answer::Numbers(bins) => bins,
         };
         let sorted = (!self.counts()).then(|| Operand::inside("sorted", self.dtype, &self.sorted));
         let values = Operand::inside("values", self.dtype, &self.values);

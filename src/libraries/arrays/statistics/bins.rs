@@ -6,11 +6,12 @@ use crate::core::error::{Error, Result};
 use crate::core::op::Verdict;
 use crate::core::truth::Bool;
 use crate::device::Device;
-use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
+use crate::device::tensor::{AnyTensorRef, ReadableTensor, Tensor, TensorRef};
 use crate::libraries::arrays::search::{count_between, count_numbers, counts_at_once};
 use crate::libraries::arrays::{Ordered, SearchSide};
 use crate::libraries::arrays::{first, select_vector};
 use crate::libraries::expressions::build::{Symbol, position};
+use crate::libraries::moves::within::{Numbers, checked};
 use crate::libraries::moves::{Place, Told};
 use crate::libraries::reductions::front::{Call, itself, submit};
 use crate::libraries::reductions::{All, AnyTrue, ReductionKind};
@@ -66,15 +67,13 @@ pub(super) fn fall<T: Ordered>(device: &Device, edges: &Tensor<T>) -> Result<Ten
 }
 
 /// The first `bins` of what is counted of some numbers, unless one of these is negative. There is one bin at least.
-pub(super) fn counted<T: Element, I: Place>(
+pub(super) fn counted<T: Element>(
     device: &Device,
-    counts: &Tensor<T>,
-    numbers: &Tensor<I>,
+    counts: Tensor<T>,
+    numbers: &AnyTensorRef<'_>,
     bins: usize,
 ) -> Result<PendingDispatch<Tensor<T>, Verdict>> {
-    let negative = device.reduce(numbers, All, |x| x.cast::<i64>().lt(0), AnyTrue)?.into_output();
-    let all = device.copied_unless(counts, &negative, Told::NegativeNumber)?;
-    all.retype(|(all,)| Ok((first(all, 0, bins)?,)))
+    checked(device, counts, numbers, (Numbers::Bins, 0))?.retype(|(all,)| Ok((first(all, 0, bins)?,)))
 }
 
 /// Whether an element of this type can be as large.
@@ -95,7 +94,7 @@ pub(super) fn ends<T: Measured>(
     range: Option<[f64; 2]>,
 ) -> Result<Tensor<T>> {
     if bins == 0 {
-        return Err(Error::invalid("bins", "there is none"));
+        return Err(Error::invalid("bins", "0, but at least one is needed"));
     }
     let end = |kind| -> Result<f64> {
         let read = [x.operand().map(|(part, layout)| (part.into(), layout))?].into_iter().collect();
@@ -185,8 +184,8 @@ impl Device {
     /// ```
     ///
     /// # Errors
-    /// A stale tensor, or one of another device; [`Error::OutOfMemory`]. The wait returns [`Error::InvalidArgument`] if a number is
-    /// negative.
+    /// A stale tensor, or one of another device; [`Error::OutOfMemory`]. The wait returns [`Error::InvalidArgument`] with the
+    /// place of the first number that is negative.
     pub fn bincount<'a, I: Place>(
         &self,
         x: impl ReadableTensor<'a, I>,
@@ -194,10 +193,7 @@ impl Device {
     ) -> Result<PendingDispatch<Tensor<i64>, Verdict>> {
         let (x, most, all) = (x.into(), bins as i64, bins.max(1));
         if counts_at_once(self) {
-            let counts = count_numbers(self, &x, all)?.into_output();
-            let negative = self.map(&counts.index(0, -1)?, |negative| negative.gt(0))?.into_output();
-            let all = self.copied_unless(&counts, &negative, Told::NegativeNumber)?;
-            return all.retype(|(all,)| Ok((first(all, 0, bins)?,)));
+            return count_numbers(self, &x, bins);
         }
         let x = select_vector(self, &x)?;
         // What is not counted comes behind all that is.
@@ -211,7 +207,7 @@ impl Device {
         let begins = self.searchsorted(&sorted, &all, SearchSide::Left)?.into_output();
         let ends = self.searchsorted(&sorted, &all, SearchSide::Right)?.into_output();
         let counts = self.map((&begins, &ends), |(begin, end)| end - begin)?.into_output();
-        counted(self, &counts, &x, bins)
+        counted(self, counts, &(&x).into(), bins)
     }
 }
 

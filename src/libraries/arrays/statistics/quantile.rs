@@ -131,7 +131,7 @@ impl Device {
             return Err(Error::invalid("q", format!("{q} is not from 0 to 1")));
         }
         if q.is_empty() {
-            return Err(Error::invalid("q", "there is none"));
+            return Err(Error::invalid("q", "the list is empty, but at least one is needed"));
         }
         let sorted = self.sort(x, axis)?.into_output();
         let rank = sorted.rank() as isize;

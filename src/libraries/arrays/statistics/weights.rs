@@ -145,6 +145,6 @@ impl Device {
             (x.ge(0) & x.lt(most)).select(x, most)
         })?;
         let sums = sums(self, &numbers.into_output(), &weights, bins.max(1))?.into_output();
-        counted(self, &sums, &x, bins)
+        counted(self, sums, &(&x).into(), bins)
     }
 }

@@ -4,7 +4,7 @@ use super::Activation;
 use super::table::wide;
 use crate::core::dispatch::PendingDispatch;
 use crate::core::error::Result;
-use crate::device::tensor::{ReadableTensor, Tensor, TensorRef};
+use crate::device::tensor::{Layout, ReadableTensor, Tensor, TensorRef};
 use crate::libraries::dnn::Dnn;
 use crate::libraries::dnn::formulas::cast;
 use crate::libraries::expressions::Symbol;
@@ -45,6 +45,8 @@ impl Dnn {
         activation: Activation,
     ) -> Result<PendingDispatch<Tensor<T>>> {
         let (x, dy): (TensorRef<'a, T>, TensorRef<'d, T>) = (x.into(), dy.into());
+        Layout::broadcast_both(["x", "dy"], [x.shape(), dy.shape()])
+            .map_err(|error| error.in_op("activation_gradient", "dnn"))?;
         self.device.map((&x, &dy), |(x, dy): (Symbol<T>, Symbol<T>)| {
             // Halves are not rounded in between.
             Symbol::<T>::new(cast(wide(dy) * activation.slope(wide(x)), T::DTYPE).raw)

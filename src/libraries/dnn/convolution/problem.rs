@@ -167,7 +167,10 @@ impl Problem {
             let padding = (at(&self.before), at(&self.after));
             for (name, value) in [("stride", stride), ("dilation", dilation), ("w", kernel)] {
                 if value == 0 {
-                    return Err(Error::invalid(name, format!("0 along spatial axis {}", axis + self.rank - 3)));
+                    return Err(Error::invalid(
+                        name,
+                        format!("0 along spatial axis {}: at least 1 is needed", axis + self.rank - 3),
+                    ));
                 }
             }
             *to = moved(n, padding, kernel, (stride, dilation)).ok_or_else(|| {

@@ -35,10 +35,8 @@ impl Axes {
     pub(super) fn last(extents: &[usize], count: usize) -> Result<Self> {
         let rank = extents.len();
         if count == 0 || count > rank {
-            return Err(Error::invalid(
-                "axes",
-                format!("the last {count} of {rank} axes: one at least, and all at most"),
-            ));
+            let what = format!("the last {count} axes of {extents:?}: one at least, and all {rank} at most");
+            return Err(Error::invalid("norm", what));
         }
         let reduced = (rank - count..rank).map(|axis| axis as i32).collect();
         Ok(Axes { reduced, split: extents.to_vec(), whole: extents.to_vec(), kind: Kind::Last(count) })
@@ -48,7 +46,10 @@ impl Axes {
     pub(super) fn groups(extents: &[usize], groups: usize) -> Result<Self> {
         let all = channels(extents)?;
         if groups == 0 || all % groups != 0 {
-            return Err(Error::invalid("groups", format!("{groups} of {all} channels: it must divide their number")));
+            return Err(Error::invalid(
+                "norm",
+                format!("{groups} groups of {all} channels: it must divide their number"),
+            ));
         }
         let mut split = extents.to_vec();
         split.splice(1..2, [groups, all / groups]);

@@ -215,7 +215,9 @@ impl Sparse {
         order: Order,
     ) -> Result<Bsr<T, I>> {
         let (rows, cols) = (a.rows(), a.cols());
-        Bsr::<T, I>::layout_of(super::super::layout::Extent { rows, cols }, block, order, 0).check_sizes::<I>()?;
+        Bsr::<T, I>::layout_of(super::super::layout::Extent { rows, cols }, block, order, 0)
+            .check_sizes::<I>()
+            .map_err(|error| error.renamed(&[("rows", "block"), ("cols", "block")]))?;
         let to = ToBlocks::<T, I> { rows, cols, size: block, order, _types: PhantomData };
         let reads = || (a.offsets().as_in(), a.indices().as_in(), a.values().as_in());
         let (offsets, columns, values) = self.produce(to, reads)?;

@@ -57,7 +57,7 @@ const FAULT: u64 = 1 << 63;
 impl<T: SparseElement, I: SparseIndex> Routine for Sort<T, I> {
     type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "sort_coordinates";
-    const OPERANDS: OperandNames = (&["a", "a", "a"], &["rows", "columns", "values"]);
+    const OPERANDS: OperandNames = (&["a", "a", "a"], &["row_indices", "column_indices", "values"]);
     type Reads = (I, I, T);
     type Output = Sorted<T, I>;
     type Raw = u64;
@@ -119,7 +119,7 @@ impl<T: SparseElement, I: SparseIndex> Routine for Sort<T, I> {
         if raw & FAULT != 0 {
             let (place, Sort { rows, cols, .. }) = (raw & !FAULT, self);
             let reason = format!("entry {place} does not lie inside a {rows} x {cols} matrix");
-            return Err(Error::invalid("rows or columns", reason));
+            return Err(Error::invalid("row_indices or column_indices", reason));
         }
         Ok(raw)
     }
@@ -135,7 +135,7 @@ pub(super) struct Sum<T, I> {
 impl<T: SparseElement, I: SparseIndex> Routine for Sum<T, I> {
     type Front = crate::libraries::sparse::Sparse;
     const NAME: &'static str = "sum_duplicates";
-    const OPERANDS: OperandNames = (&["a", "a", "a"], &["rows", "columns", "values"]);
+    const OPERANDS: OperandNames = (&["a", "a", "a"], &["row_indices", "column_indices", "values"]);
     type Reads = (I, I, T);
     type Output = (DeviceBuffer<I>, DeviceBuffer<I>, DeviceBuffer<T>);
     type Raw = ();

@@ -160,9 +160,13 @@ const VALID: u64 = 1 << 63;
 
 /// The fault that the device found, as an error.
 pub(in super::super) fn verdict(layout: &Layout, raw: u64) -> Result<()> {
-    let Some((place, fault)) = Fault::decode(raw) else { return Ok(()) };
+    Fault::decode(raw).map_or(Ok(()), |found| Err(told(layout, found)))
+}
+
+/// What is wrong with the structure at a place.
+pub(super) fn told(layout: &Layout, (place, fault): (usize, Fault)) -> Error {
     let ([first, second], Layout { rows, cols, stored, .. }) = (layout.names(), *layout);
-    Err(match (fault, layout.format) {
+    match (fault, layout.format) {
         (Fault::Offset, _) => Error::invalid(
             first,
             format!(
@@ -171,7 +175,7 @@ pub(in super::super) fn verdict(layout: &Layout, raw: u64) -> Result<()> {
         ),
         (Fault::Range, Format::Coo) => {
             let reason = format!("entry {place} does not lie inside a {rows} x {cols} matrix");
-            Error::invalid("rows or columns", reason)
+            Error::invalid("row_indices or column_indices", reason)
         }
         (Fault::Range, _) => {
             Error::invalid(second, format!("{second}[{place}] does not lie inside a {rows} x {cols} matrix"))
@@ -180,13 +184,13 @@ pub(in super::super) fn verdict(layout: &Layout, raw: u64) -> Result<()> {
             let reason = format!(
                 "entry {place} is not after the entry before it: sort by row, then by column, without duplicates"
             );
-            Error::invalid("rows or columns", reason)
+            Error::invalid("row_indices or column_indices", reason)
         }
         (Fault::Order, _) => Error::invalid(
             second,
             format!("{second}[{place}] is not larger than the one before it in its row or column"),
         ),
-    })
+    }
 }
 
 impl Sparse {

@@ -72,7 +72,7 @@ impl<T: SparseElement, I: SparseIndex> CooBuilder<T, I> {
     pub fn push(&mut self, row: usize, column: usize, value: T) -> Result<()> {
         for (name, place, end) in [("row", row, self.rows), ("column", column, self.cols)] {
             if place >= end {
-                return Err(Error::invalid(name, format!("{place} is not below {end}")));
+                return Err(Error::invalid(name, format!("{place}, but the matrix has {end} of them")));
             }
         }
         push(&mut self.entries, (I::from_place(row), I::from_place(column), value))

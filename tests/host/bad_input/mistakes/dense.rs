@@ -115,6 +115,11 @@ pub(super) const OF_BLAS: &[Mistake] = &[
         |d| said(d.blas().getrf(x(d, [2, 2]), d.zeros::<i32>([2]).unwrap(), d.zeros::<i32>([]).unwrap())),
         ["`a`", "2 x 2", "`contiguous_columns`"],
     ),
+    (
+        "matmul of two batches",
+        |d| said(d.matmul(&x(d, [2, 3, 4]), &x(d, [5, 4, 3]))),
+        ["`b`", "[5, 4, 3]", "`a` has [2, 3, 4]"],
+    ),
     ("matmul of two shapes", |d| said(d.matmul(&x(d, [2, 3]), &x(d, [4, 2]))), ["`b`", "[4, 2]", "3"]),
     (
         "blas_lt of two shapes",
@@ -141,7 +146,7 @@ pub(super) const OF_BLAS: &[Mistake] = &[
 ];
 
 pub(super) const OF_SOLVER: &[Mistake] = &[
-    ("solve with other rows", |d| said(d.solve(&x(d, [3, 3]), &x(d, [2])).map(drop)), ["`b`", "[2]", "[3, 3]"]),
+    ("solve with other rows", |d| said(d.solve(&x(d, [3, 3]), &x(d, [2])).map(drop)), ["`b`", "[2]", "[3, 3]: 3 rows"]),
     ("inverse of what is not square", |d| said(d.inverse(&x(d, [2, 3])).map(drop)), ["`a`", "2 x 3", "square"]),
     ("inverse of a singular matrix", |d| waited(d.inverse(&x(d, [2, 2]))), ["singular", "", ""]),
     ("solve of a singular matrix", |d| waited(d.solve(&x(d, [2, 2]), &x(d, [2]))), ["singular", "", ""]),
@@ -196,7 +201,11 @@ pub(super) const OF_TRANSFORMS: &[Mistake] = &[
         ["`y`", "[5]", "not [4]"],
     ),
     ("r2c into as many", |d| said(d.fft().r2c(&FftSpec::new(), &x(d, [5]), z(d, [5]))), ["`y`", "[5]", "not [3]"]),
-    ("irfft to another length", |d| said(d.fft().irfft(&z(d, [3]), 8, &[])), ["`x`", "[3]", "[5]"]),
+    (
+        "irfft to another length",
+        |d| said(d.fft().irfft(&z(d, [3]), 8, &[])),
+        ["`n`", "8 points", "5 points, or of one less"],
+    ),
     (
         "convolve into another shape",
         |d| said(d.fft().convolve(&Convolve::new(), &x(d, [8]), &x(d, [3]), x(d, [8]))),
@@ -215,6 +224,11 @@ pub(super) const OF_RANDOM_NUMBERS: &[Mistake] = &[
     ("integers of an empty range", |d| said(d.rng(1).integers(5u8..5, [4])), ["`range`", "5..5", ""]),
     ("a probability above one", |d| said(d.rng(1).bernoulli(1.5, [4])), ["`p`", "1.5", "1"]),
     ("poisson of a negative rate", |d| said(d.rng(1).poisson(-1.0, [4])), ["`lambda`", "-1", "0"]),
+    (
+        "normal_each of two shapes",
+        |d| said(d.rng(1).normal_each(&x(d, [3]), &x(d, [2]))),
+        ["`deviation`", "[2]", "`mean` has [3]"],
+    ),
     ("binomial of no probability", |d| said(d.rng(1).binomial(4, f64::NAN, [4])), ["`p`", "NaN", "1"]),
     ("exponential of a negative mean", |d| said(d.rng(1).exponential::<f32>(-1.0, [4])), ["`mean`", "-1", "negative"]),
     ("a choice of more than there are", |d| said(d.rng(1).choice(3, 4)), ["`count`", "4", "3"]),
@@ -240,6 +254,6 @@ pub(super) const OF_RANDOM_NUMBERS: &[Mistake] = &[
     (
         "places that are not there",
         |d| waited(d.gather_nd(&x(d, [2, 3]), i(d, [1, 5]).reshape([1, 2]).unwrap(), 0)),
-        ["`indices`", "number 0", "out of range"],
+        ["`indices`", "number 0", "[2, 3] elements"],
     ),
 ];

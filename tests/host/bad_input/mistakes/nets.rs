@@ -43,7 +43,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     (
         "tensordot of other extents",
         |d| said(d.tensor_ops().tensordot(&x(d, [2, 3]), &x(d, [4, 2]), &[1], &[0])),
-        ["`axes`", "[4, 2]", "[2, 3]"],
+        ["`axes_b`", "[4, 2]", "[2, 3]"],
     ),
     (
         "trace of an axis that is not there",
@@ -63,7 +63,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     (
         "a stride of nothing",
         |d| said(d.dnn().convolve(&Convolution::new().stride(0), &x(d, [2, 4, 5, 5]), &x(d, [6, 4, 3, 3]))),
-        ["`stride`", "0 along spatial axis 0", ""],
+        ["`stride`", "0 along spatial axis 0", "at least 1"],
     ),
     (
         "groups that do not divide",
@@ -88,7 +88,12 @@ pub(super) const MISTAKES: &[Mistake] = &[
     (
         "a norm of more axes than there are",
         |d| said(d.dnn().norm(&x(d, [2, 3]), NormKind::Layer(3), 1e-5, &Affine::none())),
-        ["axes", "3", "all at most"],
+        ["`norm`", "the last 3 axes of [2, 3]", "all 2 at most"],
+    ),
+    (
+        "groups of channels that do not divide",
+        |d| said(d.dnn().norm(&x(d, [2, 4, 3]), NormKind::Group(3), 1e-5, &Affine::none())),
+        ["`norm`", "3 groups of 4 channels", "divide"],
     ),
     (
         "a weight of another length",
@@ -148,7 +153,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     (
         "a gradient of other extents",
         |d| said(d.dnn().activation_gradient(&x(d, [2]), &x(d, [3]), Activation::Relu)),
-        ["operand 1", "3 elements", "2"],
+        ["`dy`", "[3]", "`x` has [2]"],
     ),
     (
         "PTX that is none",

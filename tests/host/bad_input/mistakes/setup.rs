@@ -94,7 +94,11 @@ pub(super) const MISTAKES: &[Mistake] = &[
     ),
     ("growing without an axis", |d| said(d.growing::<f32>([], 3)), ["`shape`", "axis", ""]),
     ("growing to less than there is", |d| said(d.growing::<f32>([3], 2)), ["`rows`", "2", "3"]),
-    ("grow beyond the reserve", |d| said(d.growing::<f32>([2], 4).unwrap().grow(1000)), ["`n`", "bytes", ""]),
+    (
+        "grow beyond the reserve",
+        |d| said(d.growing::<f32>([2], 4).unwrap().grow(1000)),
+        ["`rows`", "1000 rows more than 2", "the reserve has 4"],
+    ),
     ("grow of another tensor", |d| said(x(d, [2]).grow(1)), ["growing", "", ""]),
     ("to_array of other axes", |d| said(d.to_array::<f32, ndarray::Ix1>(&x(d, [2, 3]))), ["`x`", "2 axes", "1"]),
     ("load_npy of no file", |d| said(d.load_npy("/nowhere/x.npy")), ["/nowhere/x.npy", "", ""]),
@@ -157,7 +161,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     (
         "a part of what is not there",
         |d| said(x(d, [2, 3]).part(|all| all.index(0, 2))),
-        ["`slices`", "index 2", "2 elements"],
+        ["`index`", "index 2", "2 elements"],
     ),
     (
         "a layout beyond the buffer",

@@ -20,25 +20,39 @@ pub(super) const MISTAKES: &[Mistake] = &[
     (
         "offsets that fall",
         |d| said(d.sparse().upload_csr(2, 3, &[0, 2, 1], &[0], &[1.0f32])),
-        ["`offsets`", "offset 2", "1"],
+        ["`offsets`", "offset 2", "; it is 1"],
     ),
     (
         "a column past the end",
         |d| said(d.sparse().upload_csr(1, 3, &[0, 1], &[3], &[1.0f32])),
-        ["`columns`", "columns[0]", "3"],
+        ["`columns`", "columns[0]", "1 x 3 matrix; it is 3"],
     ),
     (
         "columns out of order",
         |d| said(d.sparse().upload_csr(1, 3, &[0, 2], &[2, 1], &[1.0f32; 2])),
-        ["`columns`", "columns[1]", "larger"],
+        ["`columns`", "columns[1]", "larger than the one before it in its row or column; it is 1"],
+    ),
+    (
+        "a row past the end of compressed columns",
+        |d| said(d.sparse().upload_csc(1, 3, &[0, 1, 1, 1], &[4], &[1.0f32])),
+        ["`row_indices`", "row_indices[0]", "1 x 3 matrix; it is 4"],
+    ),
+    (
+        "coordinates outside",
+        |d| said(d.sparse().upload_coo(3, 3, &[0, 5], &[1, 2], &[1.0f32; 2])),
+        ["`row_indices or column_indices`", "entry 1", "3 x 3 matrix; it is (5, 2)"],
     ),
     ("too few values", |d| said(d.sparse().upload_csr(1, 3, &[0, 2], &[1, 2], &[1.0f32])), ["`values`", "1", "2"]),
     (
         "coordinates of two lengths",
         |d| said(d.sparse().upload_coo(3, 3, &[0], &[0, 1], &[1.0f32; 2])),
-        ["`rows`", "1", "2"],
+        ["`row_indices`", "1", "2"],
     ),
-    ("a row past the end", |_| said(CooBuilder::<f32>::new(2, 2).unwrap().push(2, 0, 1.0)), ["`row`", "2", "2"]),
+    (
+        "a row past the end",
+        |_| said(CooBuilder::<f32>::new(2, 2).unwrap().push(2, 0, 1.0)),
+        ["`row`", "2", "the matrix has 2"],
+    ),
     ("spmv with another x", |d| said(d.sparse().spmv(Spmv::new(), &wide(d), &x(d, [2]), x(d, [2]))), ["`x`", "2", "3"]),
     ("spmv into another y", |d| said(d.sparse().spmv(Spmv::new(), &wide(d), &x(d, [3]), x(d, [3]))), ["`y`", "3", "2"]),
     (
@@ -69,7 +83,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     ("vstack of other widths", |d| said(d.sparse().vstack(&[&wide(d), &square(d, 1.0)])), ["`parts`", "part 1", "3"]),
     ("rows past the end", |d| said(d.sparse().slice_rows(&wide(d), 1..5)), ["`rows`", "1..5", "2"]),
     ("blocks of nothing", |d| said(d.sparse().to_bsr(&wide(d), 0, Order::Row)), ["`block`", "0", "at least one"]),
-    ("blocks that do not divide", |d| said(d.sparse().to_bsr(&wide(d), 2, Order::Row)), ["`cols`", "3", "2"]),
+    ("blocks that do not divide", |d| said(d.sparse().to_bsr(&wide(d), 2, Order::Row)), ["`block`", "2", "3"]),
     ("to_dense of another shape", |d| said(d.sparse().to_dense(&wide(d), x(d, [3, 2]))), ["`dense`", "3 x 2", "2 x 3"]),
     (
         "a threshold below zero",

@@ -21,9 +21,13 @@ pub(super) const OF_VIEWS: &[Mistake] = &[
         ["`slices`", "3..2 on axis 1", "3 elements"],
     ),
     ("more ranges than axes", |d| said(x(d, [2]).slice((.., ..))), ["`slices`", "2 ranges", "1 ax"]),
-    ("a step of none", |d| said(x(d, [2]).slice(AxisSlice::from(..).step(0))), ["`slices`", "a step of 0", "axis 0"]),
-    ("an index past the end", |d| said(x(d, [2, 3]).index(1, 3)), ["`slices`", "index 3 on axis 1", "3 elements"]),
-    ("an index of no axis", |d| said(x(d, [2]).index(3, 0)), ["`index`", "axis 3", "1 ax"]),
+    (
+        "a step of none",
+        |d| said(x(d, [2]).slice(AxisSlice::from(..).step(0))),
+        ["`slices`", "a step of 0, which leads nowhere", "axis 0"],
+    ),
+    ("an index past the end", |d| said(x(d, [2, 3]).index(1, 3)), ["`index`", "index 3 on axis 1", "3 elements"]),
+    ("an index of no axis", |d| said(x(d, [2]).index(3, 0)), ["`axis`", "axis 3", "1 ax"]),
     ("reshape to another size", |d| said(x(d, [2, 3]).reshape([4])), ["`extents`", "4 elements", "[2, 3] are 6"]),
     (
         "reshape of what is turned",
@@ -45,7 +49,7 @@ pub(super) const OF_VIEWS: &[Mistake] = &[
     ("a diagonal of one axis", |d| said(x(d, [2, 3]).diagonal(0, 1, 1)), ["`other`", "axis 1", "both"]),
     ("split past the end", |d| said(x(d, [2, 3]).split(1, 4).map(drop)), ["`mid`", "4", "3"]),
     ("windows that are too wide", |d| said(x(d, [3]).windows(0, 4, 1)), ["`size`", "4", "3"]),
-    ("windows that do not move", |d| said(x(d, [3]).windows(0, 2, 0)), ["`size`", "every 0", ""]),
+    ("windows that do not move", |d| said(x(d, [3]).windows(0, 2, 0)), ["`step`", "0", "behind the one before"]),
     ("flip of no axis", |d| said(x(d, [3]).flip(1)), ["`axis`", "axis 1", "1 ax"]),
     ("strides for other axes", |_| said(Layout::new([2, 3], [1], 0)), ["`strides`", "1 strides", "2 axes"]),
     ("pairs of an odd axis", |d| said(x(d, [2, 3]).as_complex().map(drop)), ["`self`", "[2, 3]", "a last axis of two"]),
@@ -55,7 +59,7 @@ pub(super) const OF_ELEMENTS: &[Mistake] = &[
     (
         "map of two shapes",
         |d| said(d.map((&x(d, [2, 3]), &x(d, [2, 4])), |(a, b)| a + b)),
-        ["operand 1", "4 elements on axis -1", "3"],
+        ["`inputs`: operand 1", "[2, 4]", "[2, 3]"],
     ),
     ("operators on two shapes", |d| said((&x(d, [2, 3]) * &x(d, [2])).eval(d)), ["input 1", "[2]", "broadcast"]),
     (
@@ -91,8 +95,8 @@ pub(super) const OF_ELEMENTS: &[Mistake] = &[
         |d| said(d.concat([&x(d, [2, 3]), &x(d, [3, 4])], 0)),
         ["`tensors[1]`", "[3, 4]", "[2, 3]"],
     ),
-    ("concat of none", |d| said(d.concat(Vec::<&Tensor<f32>>::new(), 0)), ["`tensors`", "none", ""]),
-    ("stack of other extents", |d| said(d.stack([&x(d, [2]), &x(d, [3])], 0)), ["`tensors[1]`", "3]", "2]"]),
+    ("concat of none", |d| said(d.concat(Vec::<&Tensor<f32>>::new(), 0)), ["`tensors`", "empty", "at least one"]),
+    ("stack of other extents", |d| said(d.stack([&x(d, [2]), &x(d, [3])], 0)), ["`tensors[1]`", "extents [3]", "[2]"]),
     ("pad of fewer axes", |d| said(d.pad(&x(d, [2, 3]), &[(1, 1)], Pad::Edge)), ["`widths`", "1 pairs", "2 axes"]),
     ("a mirror of too much", |d| said(d.pad(&x(d, [3]), &[(3, 0)], Pad::Reflect)), ["`widths`", "(3, 0)", "at most 2"]),
     ("roll along no axis", |d| said(d.roll(&x(d, [3]), 1, 1)), ["`axis`", "axis 1", "1 ax"]),
@@ -114,13 +118,22 @@ pub(super) const OF_CHOICES: &[Mistake] = &[
     ("top_k of more than there are", |d| said(d.top_k(&x(d, [3]), 9, 0)), ["`k`", "9", "3"]),
     ("partition at no place", |d| said(d.partition(&x(d, [3]), &[7], 0)), ["`places`", "7", "3"]),
     ("a quantile above one", |d| said(d.quantile(&x(d, [3]), &[1.5], 0, Method::Hazen)), ["`q`", "1.5", "0"]),
-    ("a histogram of no bins", |d| said(d.histogram(&x(d, [3]), 0, None).map(drop)), ["`bins`", "none", ""]),
+    ("a histogram of no bins", |d| said(d.histogram(&x(d, [3]), 0, None).map(drop)), ["`bins`", "0", "at least one"]),
     (
         "a histogram of a range that is none",
         |d| said(d.histogram(&x(d, [3]), 4, Some([1.0, 0.0])).map(drop)),
         ["`range`", "1", "0"],
     ),
-    ("bincount of a negative number", |d| waited(d.bincount(&i(d, [0, -1]), 4)), ["`x`", "negative", "no bin"]),
+    (
+        "bincount of a negative number",
+        |d| waited(d.bincount(&i(d, [0, -1]), 4)),
+        ["`x`", "number 1 of them is -1", "no bin"],
+    ),
+    (
+        "weights of a negative number",
+        |d| waited(d.bincount_weighted(&i(d, [0, 1, -1]), 4, &x(d, [3]))),
+        ["`x`", "number 2 of them is negative", "no bin"],
+    ),
     (
         "weights of another length",
         |d| said(d.bincount_weighted(&i(d, [0, 1, 2]), 4, &x(d, [2]))),
@@ -131,6 +144,12 @@ pub(super) const OF_CHOICES: &[Mistake] = &[
         |d| said(d.searchsorted(&x(d, [2, 3]), &x(d, [3, 4]), SearchSide::Left)),
         ["`values`", "[3, 4]", "[2, 3]"],
     ),
+    (
+        "put_nd past the end",
+        |d| waited(d.put_nd(x(d, [2, 3]), i(d, [1, 5]).reshape([1, 2]).unwrap(), &x(d, [1]), Combine::Add)),
+        ["`indices`", "number 0", "[2, 3] elements"],
+    ),
+    ("cross of two shapes", |d| said(d.cross(&x(d, [4, 3]), &x(d, [5, 3]), -1)), ["`b`", "[5, 3]", "[4, 3]"]),
     ("interp of points without values", |d| said(d.interp(&y(d, [2]), &y(d, [3]), &y(d, [4]))), ["`fp`", "4", "3"]),
     ("cross of four coordinates", |d| said(d.cross(&x(d, [4]), &x(d, [4]), -1)), ["`a`", "4", "3"]),
     ("diff along no axis", |d| said(d.diff(&x(d, [3]), 1, 1)), ["`axis`", "axis 1", "1 ax"]),
@@ -163,12 +182,17 @@ pub(super) const OF_CHOICES: &[Mistake] = &[
     (
         "put past the end",
         |d| waited(d.put(x(d, [3]), &i(d, [0, 3]), &x(d, [2]), 0, Combine::Replace)),
-        ["`indices`", "number 1", "out of range"],
+        ["`indices`", "number 1", "axis 0 of 3 elements"],
     ),
     (
         "a mask of another shape",
         |d| said(d.masked_fill(x(d, [2, 3]), &mask(d, [3, 2]), 0.0)),
-        ["3 elements on axis 0", "[3, 2]", "[2, 3]"],
+        ["`mask`", "[3, 2]", "[2, 3]"],
+    ),
+    (
+        "masked_assign of other values",
+        |d| said(d.masked_assign(x(d, [2, 3]), &mask(d, [2, 3]), &x(d, [2]))),
+        ["`values`", "[2]", "[2, 3]"],
     ),
     (
         "masked_select with another mask",
