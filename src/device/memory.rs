@@ -15,6 +15,17 @@ use crate::engines::config::{MOST_ASKED, is_patient};
 #[cfg(feature = "host")]
 use crate::system::memory::AddressSpace;
 
+/// The refusal of a reserve: there may be memory, but the process has no such range of addresses.
+#[cfg(feature = "host")]
+fn no_addresses(epoch: &Epoch, bytes: usize) -> Error {
+    if cfg!(not(unix)) {
+        return Error::unsupported("memory that grows where it lies, on this system's CPU: `concat` copies");
+    }
+    epoch.meter.refusal(bytes as u64).locate(|site| {
+        site.set_purpose("for a reserve of addresses, which `ulimit -v` may limit");
+    })
+}
+
 /// Whether the caller is an operation's host half.
 fn is_inside_an_operation() -> bool {
     #[cfg(feature = "host")]
@@ -205,7 +216,7 @@ impl Device {
             #[cfg(feature = "host")]
             Engine::Host(_) if wanted.kind == Kind::Growing => {
                 let addresses = AddressSpace::new(wanted.bytes.max(1));
-                let addresses = addresses.ok_or_else(|| Error::out_of_memory(wanted.bytes as u64, [0; 3]))?;
+                let addresses = addresses.ok_or_else(|| no_addresses(epoch, wanted.bytes))?;
                 epoch.meter.take(0)?;
                 let place = (addresses.address(), wanted.bytes as u64);
                 let home = Home::Addresses(addresses);

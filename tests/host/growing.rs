@@ -114,7 +114,9 @@ fn shared_parts_stay_and_only_the_last_part_grows() {
         let x = device.growing::<f64>([4], 1000).unwrap();
         let x = device.fill(x, 2.0).unwrap().into_buffer();
         let (mut old, mut rest) = x.split_at(4).unwrap();
+        assert_eq!((old.capacity(), rest.capacity()), (1000, 996), "no elements lie behind the first part yet");
         rest.grow(1).unwrap();
+        assert_eq!((old.capacity(), rest.capacity()), (4, 996));
         let (argument, reason) = refused(&old.grow(1).unwrap_err());
         assert!(argument == "buffer" && reason.contains("join"), "{reason}");
         let shared = old.share();
@@ -129,6 +131,7 @@ fn shared_parts_stay_and_only_the_last_part_grows() {
         let mut all = shared.try_unique().unwrap().join(rest).unwrap();
         assert_eq!((all.len(), device.blas().asum(&all).unwrap().await_result().unwrap()), (355, 359.0));
         let mut narrowed = all.narrow(..5).unwrap();
+        assert_eq!(narrowed.capacity(), 5);
         assert!(refused(&narrowed.grow(1).unwrap_err()).1.contains("widen"));
         assert!(refused(&narrowed.shrink(1).unwrap_err()).1.contains("widen"));
         all = narrowed.widen();
@@ -249,7 +252,7 @@ fn what_is_refused_is_refused_by_name_and_changes_nothing() {
         assert_eq!(refusal(device.growing([1, 4], usize::MAX / 16)), "rows");
         let mut x = device.growing::<f64>([2, 5], 3).unwrap();
         let (argument, reason) = refused(&x.grow(2).unwrap_err());
-        assert!(argument == "n" && reason.contains("120 bytes"), "{reason}");
+        assert!(argument == "rows" && reason.contains("2 rows more than 2, but the reserve has 3"), "{reason}");
         assert!(x.grow(usize::MAX).is_err() && x.shrink(3).is_err());
         x.grow(1).unwrap();
         assert_eq!((x.shape(), down(&device, &x)), (&[3, 5][..], vec![0.0; 15]));
@@ -259,17 +262,23 @@ fn what_is_refused_is_refused_by_name_and_changes_nothing() {
             assert!(argument == "n" && reason.contains("larger reserve"), "{n}: {argument}: {reason}");
         }
         assert_eq!((all.len(), all.capacity()), (15, 15));
-        assert!(device.growing::<u8>([1], 1 << 60).is_err(), "no process has so many addresses");
+        let error = device.growing::<u8>([1], 1 << 60).unwrap_err();
+        assert!(!error.to_string().contains("0 free of 0"), "no process has so many addresses: {error}");
         let mut turned = all.with_layout(Layout::columns(5, 3)).unwrap();
         assert_eq!(refused(&turned.grow(1).unwrap_err()).0, "tensor");
         let mut plain = up(&device, [1.0f64]);
         assert!(matches!(plain.grow(1), Err(Error::Unsupported { .. })));
         assert!(matches!(plain.shrink(1), Err(Error::Unsupported { .. })));
         assert_eq!((plain.capacity(), down(&device, &plain)), (1, vec![1.0]));
+        let device_bytes = device.stats().bytes_used;
         let mut none = device.growing::<f64>([0, 0], 7).unwrap();
         none.grow(5).unwrap();
-        assert_eq!((none.shape(), none.buffer().capacity()), (&[5, 0][..], 0));
-        assert!(none.into_buffer().grow(1).is_err());
+        assert_eq!((none.shape(), none.buffer().capacity()), (&[5, 0][..], 7));
+        let (argument, reason) = refused(&none.grow(3).unwrap_err());
+        assert!(argument == "rows" && reason.contains("3 rows more than 5, but the reserve has 7"), "{reason}");
+        none.grow(2).unwrap();
+        assert_eq!((none.shape(), device.stats().bytes_used), (&[7, 0][..], device_bytes));
+        assert_eq!(refused(&device.growing::<f64>([0, 0], 0).unwrap().grow(1).unwrap_err()).0, "rows");
     }
 }
 

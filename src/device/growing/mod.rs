@@ -87,8 +87,10 @@ fn reserve_of(layout: &Layout, rows: usize, size: usize) -> Result<(usize, Layou
     if rows < *first {
         return Err(Error::invalid("rows", format!("a reserve of {rows} rows for {first} of them")));
     }
-    let whole = Layout::row_major(with_rows(rows, rest))?;
-    let bytes = whole.len().checked_mul(size).filter(|bytes| isize::try_from(*bytes).is_ok());
+    // Rows of no element have an address each, so that they are counted like others.
+    let width = rest.iter().try_fold(1usize, |all, n| all.checked_mul(*n)).map(|width| width.max(1));
+    let bytes = width.and_then(|width| width.checked_mul(rows)?.checked_mul(size));
+    let bytes = bytes.filter(|bytes| isize::try_from(*bytes).is_ok());
     let bytes = bytes.ok_or_else(|| Error::invalid("rows", format!("the byte size of {rows} rows overflows")))?;
     Ok((bytes, Layout::row_major(with_rows(0, rest))?))
 }
@@ -99,12 +101,17 @@ fn with_rows(rows: usize, rest: &[usize]) -> Vec<usize> {
 
 /// Memory with a reserve of addresses.
 impl<T: Element> DeviceBuffer<T> {
-    /// How many elements it can have where it lies: as many as it has, unless it [grows](crate::growing).
+    /// How many elements it can have where it lies: as many as it has, unless it [grows](crate::growing). A part that another part
+    /// lies behind does not.
     pub fn capacity(&self) -> usize {
-        match self.region.allocation.reserve() {
-            None => self.len,
-            Some(_) => (self.region.allocation.bytes as usize / size_of::<T>()).saturating_sub(self.offset),
-        }
+        self.most().unwrap_or(self.len)
+    }
+
+    /// The same, of one that can grow now.
+    fn most(&self) -> Option<usize> {
+        let (allocation, end) = (&self.region.allocation, (self.offset + self.len) * size_of::<T>());
+        allocation.reserve().filter(|reserve| reserve.used() == end)?;
+        Some((allocation.bytes as usize / size_of::<T>()).saturating_sub(self.offset))
     }
 
     /// Adds `n` zeros behind its elements, which stay where they are. Waits for nothing on the device.
@@ -171,7 +178,7 @@ impl<T: Element> Tensor<T> {
     /// # Errors
     /// As [`DeviceBuffer::grow`]; [`Error::InvalidArgument`] when it is not all of its buffer, row by row.
     pub fn grow(&mut self, rows: usize) -> Result<()> {
-        let layout = resized(self.layout(), self.buffer().len(), |have| have.checked_add(rows))?;
+        let layout = grown(self.layout(), self.buffer().len(), rows, self.buffer().most())?;
         let more = layout.len() - self.layout().len();
         self.buffer_mut().grow(more)?;
         self.set_layout(layout);
@@ -183,7 +190,7 @@ impl<T: Element> Tensor<T> {
     /// # Errors
     /// As [`DeviceBuffer::shrink`]; [`Error::InvalidArgument`] when it is not all of its buffer, row by row.
     pub fn shrink(&mut self, rows: usize) -> Result<()> {
-        let layout = resized(self.layout(), self.buffer().len(), |have| have.checked_sub(rows))?;
+        let layout = shrunk(self.layout(), self.buffer().len(), rows)?;
         let less = self.layout().len() - layout.len();
         self.buffer_mut().shrink(less)?;
         self.set_layout(layout);
@@ -191,12 +198,27 @@ impl<T: Element> Tensor<T> {
     }
 }
 
-/// A layout with other rows, of a tensor that is all of its buffer.
-fn resized(layout: &Layout, len: usize, rows: impl FnOnce(usize) -> Option<usize>) -> Result<Layout> {
+/// The rows of a tensor that is all of its buffer, and the extents of one.
+fn rows_of(layout: &Layout, len: usize) -> Result<(usize, &[usize])> {
     let whole = layout.is_row_major() && layout.offset() == 0 && layout.len() == len;
-    let Some((first, rest)) = layout.shape().split_first().filter(|_| whole) else {
-        return Err(Error::invalid("tensor", "it is not all of its buffer, row by row"));
+    let rows = layout.shape().split_first().filter(|_| whole).map(|(rows, rest)| (*rows, rest));
+    rows.ok_or_else(|| Error::invalid("tensor", "it is not all of its buffer, row by row"))
+}
+
+/// The layout with more rows, of a buffer of `most` elements at most. One that does not grow says so itself.
+fn grown(layout: &Layout, len: usize, more: usize, most: Option<usize>) -> Result<Layout> {
+    let (rows, rest) = rows_of(layout, len)?;
+    let most = most.map_or(usize::MAX, |most| most / rest.iter().product::<usize>().max(1));
+    let Some(all) = rows.checked_add(more).filter(|all| *all <= most) else {
+        let what = format!("{more} rows more than {rows}, but the reserve has {most}, and cannot grow");
+        return Err(Error::invalid("rows", what + ": copy it to one with a larger reserve"));
     };
-    let rows = rows(*first).ok_or_else(|| Error::invalid("rows", format!("there are {first} rows")))?;
+    Layout::row_major(with_rows(all, rest))
+}
+
+/// The layout with fewer rows.
+fn shrunk(layout: &Layout, len: usize, less: usize) -> Result<Layout> {
+    let (rows, rest) = rows_of(layout, len)?;
+    let rows = rows.checked_sub(less).ok_or_else(|| Error::invalid("rows", format!("{less} of {rows} rows")))?;
     Layout::row_major(with_rows(rows, rest))
 }

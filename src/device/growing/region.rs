@@ -12,7 +12,7 @@ pub(super) fn device_of(region: &Region, end: usize) -> Result<(Device, Resizing
     region.epoch.admit()?;
     if region.allocation.reserve().is_none() {
         let what = "only a buffer that was made with a reserve of addresses (`Device::growing`) grows and shrinks in place; \
-                    `concatenate` copies";
+                    `concat` copies";
         return Err(Error::unsupported(what));
     }
     if region.window.end != end {
