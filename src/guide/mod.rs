@@ -143,11 +143,12 @@ pub mod managed {}
 ///
 #[doc = include_str!("growing.md")]
 pub mod growing {}
-/// [`AnyTensor`]: crate::tensor::AnyTensor
 /// [`arrays`]: crate::arrays
 /// [contractions]: crate::guide::contractions
 /// [`DeviceBuffer`]: crate::DeviceBuffer
 /// [`expressions`]: crate::expressions
+/// [from NumPy, CuPy and PyTorch]: crate::guide::from_python
+/// [from SciPy and torch.nn]: crate::guide::from_scipy
 /// [`kernels`]: crate::guide::kernels
 /// [`masked_select`]: crate::Device::masked_select
 /// [`put`]: crate::Device::put

@@ -23,6 +23,7 @@ mod flight;
 mod floors;
 mod front_door;
 mod growing;
+mod guide;
 mod hooks;
 mod inside;
 mod layouts;
