@@ -6,6 +6,7 @@
 
 mod algebra;
 mod arrays;
+mod cudarc;
 mod views;
 
 /// Code without what a formatter may change: spaces, and commas at ends.
@@ -43,7 +44,7 @@ fn rows(page: &str) -> Vec<Vec<String>> {
 fn compiles(page: &str, source: &str) {
     let code = source.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
     let (source, rows) = (squeezed(&code), rows(page));
-    assert!(rows.len() > 30, "{} rows", rows.len());
+    assert!(rows.len() > 10, "{} rows", rows.len());
     let (mut from, mut missing) = (0, Vec::new());
     for row in &rows {
         // Every second piece stands between backticks.
@@ -81,4 +82,10 @@ fn every_row_for_those_who_come_from_scipy_is_code_that_runs() {
 fn every_row_of_the_page_of_tensors_is_code_that_runs() {
     compiles(include_str!("../../../src/guide/tensors.md"), include_str!("views.rs"));
     views::run(&crate::common::host(2).open().unwrap()).unwrap();
+}
+
+#[test]
+fn every_row_for_those_who_come_from_cudarc_is_code_that_compiles() {
+    let _ = (cudarc::open, cudarc::data, cudarc::parts::<f32>, cudarc::products, cudarc::kernels);
+    compiles(include_str!("../../../src/guide/from_cudarc.md"), include_str!("cudarc.rs"));
 }
