@@ -4,7 +4,8 @@
 //! |---|---|
 //! | submit work, wait for it, chain it, keep many pieces in flight | [`dispatch`] |
 //! | record operations once and replay them as one | [`programs`] |
-//! | exchange data among several devices or processes | [`collectives`] |
+//! | sum over all GPUs of a machine, and exchange data among them | [`collectives`] |
+//! | do the same among the processes of a job | [`jobs`] |
 //! | run out of memory | [`memory`] |
 //! | move data, slice and share buffers | [`buffers`] |
 //! | have a cache that grows without a copy | [`growing`] |
@@ -87,32 +88,39 @@ pub mod programs {}
 /// [`deterministic`]: crate::collective::Communicator::deterministic
 /// [`Device::peers`]: crate::Device::peers
 /// [`devices`]: crate::collective::Communicator::devices
-/// [`Error::Untrusted`]: crate::Error::Untrusted
 /// [`exchange`]: crate::collective::Communicator::exchange
 /// [`faults`]: crate::guide::faults
 /// [`gather`]: crate::collective::Communicator::gather
 /// [`heartbeat`]: crate::DeviceBuilder::heartbeat
 /// [`islands`]: crate::placement::islands
 /// [isolated]: crate::guide::isolated
+/// [`jobs`]: crate::guide::jobs
 /// [`loader`]: crate::loader
-/// [`patience`]: crate::collective::Rendezvous::patience
 /// [`Placement`]: crate::placement::Placement
-/// [`protect_data`]: crate::collective::Rendezvous::protect_data
 /// [`rebuild`]: crate::collective::Communicator::rebuild
 /// [`reduce`]: crate::collective::Communicator::reduce
 /// [`reduce_scatter`]: crate::collective::Communicator::reduce_scatter
-/// [`Rendezvous::from_environment`]: crate::collective::Rendezvous::from_environment
-/// [`Rendezvous::new`]: crate::collective::Rendezvous::new
-/// [`Rendezvous::token`]: crate::collective::Rendezvous::token
-/// [`replacement`]: crate::collective::Rendezvous::replacement
 /// [`scatter`]: crate::collective::Communicator::scatter
-/// [`served`]: crate::collective::Rendezvous::served
-/// [`silence`]: crate::collective::Rendezvous::silence
-/// [`Store::serve`]: crate::collective::Store::serve
 /// [`watchdog`]: crate::DeviceBuilder::watchdog
 ///
 #[cfg_attr(any(not(doctest), feature = "collective"), doc = include_str!("collectives.md"))]
 pub mod collectives {}
+/// [`CollectiveLost`]: crate::Error::CollectiveLost
+/// [`collectives`]: crate::guide::collectives
+/// [`Error::Untrusted`]: crate::Error::Untrusted
+/// [`patience`]: crate::collective::Rendezvous::patience
+/// [`protect_data`]: crate::collective::Rendezvous::protect_data
+/// [`rebuild`]: crate::collective::Communicator::rebuild
+/// [`Rendezvous::from_environment`]: crate::collective::Rendezvous::from_environment
+/// [`Rendezvous::new`]: crate::collective::Rendezvous::new
+/// [`Rendezvous::token`]: crate::collective::Rendezvous::token
+/// [`replacement`]: crate::collective::Rendezvous::replacement
+/// [`served`]: crate::collective::Rendezvous::served
+/// [`silence`]: crate::collective::Rendezvous::silence
+/// [`Store::serve`]: crate::collective::Store::serve
+///
+#[cfg_attr(any(not(doctest), feature = "collective"), doc = include_str!("jobs.md"))]
+pub mod jobs {}
 /// [`Device::memory_report`]: crate::Device::memory_report
 /// [`MemoryInfo::pool`]: crate::MemoryInfo::pool
 /// [move, slice and share them]: crate::guide::buffers
@@ -374,8 +382,8 @@ pub mod cpu {}
 #[doc = include_str!("clusters.md")]
 pub mod clusters {}
 /// [`clusters`]: crate::guide::clusters
-/// [`collectives`]: crate::guide::collectives
 /// [`Device::from_env`]: crate::Device::from_env
+/// [`jobs`]: crate::guide::jobs
 /// [`loader`]: crate::loader
 /// [`loader::set_cuda_path`]: crate::loader::set_cuda_path
 /// [`nvrtc::DiskCache`]: crate::nvrtc::DiskCache

@@ -129,7 +129,7 @@ impl Rendezvous {
     }
 
     /// Whether the elements that host devices send each other carry a keyed hash too, so that those which somebody has changed on
-    /// the way are noticed: not if not set, since it costs time ([`collectives`](crate::guide::collectives) has figures). The
+    /// the way are noticed: not if not set, since it costs time ([`jobs`](crate::guide::jobs) has figures). The
     /// same in all processes. What the processes agree on, and reductions of up to 2 KiB, always carries one. (On GPUs the
     /// elements are NCCL's, and this is [`Error::Unsupported`].)
     #[must_use = "this returns the changed value"]
