@@ -46,7 +46,7 @@
 
 // `kind.rs` lists the kinds and the types of their results. `recipe.rs` says what each accumulates, as expressions, and
 // `element.rs` what it takes of a formula; both engines get all arithmetic from there. `space.rs` numbers results and elements, and
-// has the constants of the tree. `op.rs` is the operation, and `shape.rs` what is kept of it for later calls. `host/` and `ptx/` with `cuda.rs` are the engines,
+// has the constants of the tree. `pairs.rs` has sums that an engine knows again. `op.rs` is the operation, and `shape.rs` what is kept of it for later calls. `host/` and `ptx/` with `cuda.rs` are the engines,
 // `axes.rs` and `front.rs` the caller's side. `scans/` has scans, an operation of its own that takes its arithmetic from the recipes. A new kind starts in `kind.rs` and `recipe.rs`.
 
 mod axes;
@@ -63,6 +63,7 @@ mod fuse;
 mod host;
 mod kind;
 mod op;
+pub(in crate::libraries) mod pairs;
 #[cfg(feature = "cuda")]
 mod parts;
 #[cfg(feature = "cuda")]

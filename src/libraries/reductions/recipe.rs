@@ -40,7 +40,7 @@ pub(super) struct Recipe {
 }
 
 /// A value of a recording, which knows its type: the type here has no meaning.
-type Value = Symbol<f64>;
+pub(super) type Value = Symbol<f64>;
 type Made = Result<Arc<Kept>>;
 
 type Known = HashMap<(ReductionKind, DType), Arc<Recipe>>;
@@ -59,7 +59,7 @@ fn either(condition: Symbol<Bool>, a: impl Into<Operand<f64>>, b: impl Into<Oper
     Symbol::new(select(condition.raw, a.into().raw, b.into().raw, dtype))
 }
 
-fn cast(x: Value, dtype: DType) -> Value {
+pub(super) fn cast(x: Value, dtype: DType) -> Value {
     if x.raw.dtype() == Some(dtype) {
         return x;
     }

@@ -3,6 +3,8 @@
 use super::axes::all;
 use super::element::element;
 use super::kind::ReductionKind;
+#[cfg(feature = "host")]
+use super::pairs::Pair;
 use super::recipe::Recipe;
 use super::space::Space;
 use crate::core::cache::{Memo, Words};
@@ -44,6 +46,8 @@ struct Found {
     levels: OnceLock<Vec<super::cuda::Level>>,
     #[cfg(feature = "host")]
     exponentials: OnceLock<[Arc<Shape>; 2]>,
+    #[cfg(feature = "host")]
+    pair: OnceLock<Option<Pair>>,
     latest: Latest,
 }
 
@@ -92,6 +96,16 @@ impl Shape {
         }
         let two = super::exponentials::two(self)?;
         Ok(self.found.exponentials.get_or_init(|| two))
+    }
+
+    /// The formula, if it is one of which the host engine has a loop.
+    #[cfg(feature = "host")]
+    pub(super) fn pair(&self) -> Result<Option<Pair>> {
+        if let Some(known) = self.found.pair.get() {
+            return Ok(*known);
+        }
+        let pair = Pair::of(self)?;
+        Ok(*self.found.pair.get_or_init(|| pair))
     }
 
     /// What the engines work with; call after [`check`](Self::check).

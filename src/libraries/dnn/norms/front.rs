@@ -2,7 +2,7 @@
 
 use super::affine::Affine;
 use super::layout::Axes;
-use super::moments::{Formulas, Taken, wide};
+use super::moments::{Formulas, wide};
 use crate::core::buffer::{AnyBuffers, DeviceBuffer};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::Element;
@@ -13,6 +13,7 @@ use crate::libraries::dnn::formulas::{cast, kept, parts};
 use crate::libraries::expressions::front::made_any;
 use crate::libraries::expressions::operands::Read;
 use crate::libraries::reductions::front::{Call, submit as reduce};
+use crate::libraries::reductions::pairs::Taken;
 use crate::libraries::reductions::rows::{Spread, submit};
 use crate::libraries::reductions::{Keep, ReductionKind, SoftmaxElement};
 

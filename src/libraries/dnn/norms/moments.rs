@@ -8,15 +8,7 @@ use crate::core::error::Result;
 use crate::libraries::dnn::formulas::{Value, cast, complex, kept, parts};
 use crate::libraries::expressions::formula::Recorded;
 use crate::libraries::reductions::ReductionKind;
-
-/// What is taken of the elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
-    /// Mean and inverse deviation.
-    Moments,
-    /// The inverse root of the mean square, beside 0.
-    Root,
-}
+use crate::libraries::reductions::pairs::{Pair, Summed, Taken};
 
 /// What a reduction and a map need.
 pub(super) struct Formulas {
@@ -42,33 +34,14 @@ const fn pair(wide: DType) -> DType {
 }
 
 impl Taken {
-    /// The distance from the mean over the deviation, and the inverse deviation.
-    fn normal(self, x: Value, stats: Value, wide: DType) -> [Value; 2] {
-        let x = cast(x, wide);
-        match self {
-            Taken::Moments => {
-                let [mean, inverse] = parts(stats);
-                [(x - mean) * inverse, inverse]
-            }
-            Taken::Root => {
-                let [_, inverse] = parts(stats);
-                [x * inverse, inverse]
-            }
-        }
-    }
-
     /// Of `x`, then weight and bias, which may not be there. `count` elements share moments.
     pub(super) fn forward(self, dtype: DType, [weight, bias]: [bool; 2], count: usize, epsilon: f64) -> Formulas {
         let own = wide(dtype);
         let welford = self == Taken::Moments && own == DType::F64;
+        let squares = Pair { taken: self, summed: Summed::Squares, dtype };
         let element = kept(("norm element", dtype, [self as u64, 0, 0]), &[dtype], |inputs| {
             let Some(x) = inputs.first().copied() else { return Vec::new() };
-            let x = cast(x, DType::F64);
-            match self {
-                Taken::Moments if welford => vec![x],
-                Taken::Moments => vec![complex(x, x * x)],
-                Taken::Root => vec![x * x],
-            }
+            if welford { vec![cast(x, DType::F64)] } else { squares.element(inputs) }
         });
         let sum = if self == Taken::Moments { DType::C64 } else { DType::F64 };
         let finish = kept(("norm finish", dtype, [self as u64, count as u64, epsilon.to_bits()]), &[sum], |inputs| {
@@ -118,28 +91,10 @@ impl Taken {
     /// Of `x`, `dy`, what a row was normalised with, then the weight, which may not be there.
     pub(super) fn backward(self, dtype: DType, weight: bool, count: usize) -> Formulas {
         let own = wide(dtype);
-        let mut types = vec![dtype, dtype, pair(own)];
-        types.extend(weight.then_some(dtype));
-        // The gradient of the normalised element, that element, and the inverse deviation.
-        let take = |inputs: &[Value]| -> Option<[Value; 3]> {
-            let [x, dy, stats] = [inputs.first()?, inputs.get(1)?, inputs.get(2)?].map(|value| *value);
-            let [normal, inverse] = self.normal(x, stats, own);
-            let dy = cast(dy, own);
-            let g = match inputs.get(3).filter(|_| weight) {
-                Some(weight) => dy * cast(*weight, own),
-                None => dy,
-            };
-            Some([g, normal, inverse])
-        };
+        let gradients = Pair { taken: self, summed: Summed::Gradients { weight }, dtype };
+        let mut types = gradients.types();
         let made = |name| (name, dtype, [self as u64, weight.into(), 0]);
-        let element = kept(made("norm gradient element"), &types, |inputs| {
-            let Some([g, normal, _]) = take(inputs) else { return Vec::new() };
-            let [g, normal] = [g, normal].map(|value| cast(value, DType::F64));
-            match self {
-                Taken::Moments => vec![complex(g, g * normal)],
-                Taken::Root => vec![g * normal],
-            }
-        });
+        let element = kept(made("norm gradient element"), &types, |inputs| gradients.element(inputs));
         let sum = if self == Taken::Moments { DType::C64 } else { DType::F64 };
         let finish = kept(("norm gradient finish", dtype, [self as u64, count as u64, 0]), &[sum], |inputs| {
             let Some(sum) = inputs.first().copied() else { return Vec::new() };
@@ -157,7 +112,7 @@ impl Taken {
         });
         types.push(pair(own));
         let spread = kept(made("norm gradient"), &types, |inputs| {
-            let (Some([g, normal, inverse]), Some(means)) = (take(inputs), inputs.last().copied()) else {
+            let (Some([g, normal, inverse]), Some(means)) = (gradients.gradient(inputs), inputs.last().copied()) else {
                 return Vec::new();
             };
             let [mean, both] = parts(means);
@@ -170,11 +125,7 @@ impl Taken {
 
     /// The gradients of bias and weight of an element, as a complex number: of `x`, `dy`, what a row was normalised with.
     pub(super) fn weights(self, dtype: DType) -> Result<Recorded> {
-        let own = wide(dtype);
-        kept(("norm weights", dtype, [self as u64, 0, 0]), &[dtype, dtype, pair(own)], |inputs| {
-            let [Some(x), Some(dy), Some(stats)] = [0, 1, 2].map(|k| inputs.get(k).copied()) else { return Vec::new() };
-            let ([normal, _], dy) = (self.normal(x, stats, own), cast(dy, own));
-            vec![complex(dy, dy * normal)]
-        })
+        let weights = Pair { taken: self, summed: Summed::Weights, dtype };
+        kept(("norm weights", dtype, [self as u64, 0, 0]), &weights.types(), |inputs| weights.element(inputs))
     }
 }

@@ -4,6 +4,7 @@
 use super::super::space::{CHAINS, GROUP};
 use super::direct::{LINES, STRIP, Tile, Turn};
 use super::lanes::resolve;
+use super::pairs::PairRun;
 use super::{Level, Source, Work};
 use crate::libraries::expressions::host::blocks::Array;
 use crate::libraries::expressions::host::gather::{self, offset_of};
@@ -16,20 +17,33 @@ pub(super) fn tile(results: usize) -> usize {
 
 /// Results that a loop of their own treats at once, of which each run lies without gaps.
 pub(super) struct Columns {
-    run: unsafe fn(&Tile),
-    turn: Turn,
-    /// From an element of a result to the next one.
-    step: isize,
+    run: Run,
     runs: usize,
     len: usize,
     /// The tiles of a run.
     each: usize,
 }
 
+/// The loop.
+pub(super) enum Run {
+    One {
+        run: unsafe fn(&Tile),
+        turn: Turn,
+        /// From an element of a result to the next one.
+        step: isize,
+    },
+    Pair(PairRun),
+}
+
 /// Bytes of a row of a tile: a line of numbers stays in the first cache with those that it is joined to.
 const WIDE: usize = 2048;
 
 impl Columns {
+    /// Of so many results, of which each run of `len` lies without gaps, of elements of `size` bytes.
+    pub(super) fn new(run: Run, results: usize, len: usize, size: usize) -> Self {
+        Columns { run, runs: results / len, len, each: len.div_ceil(WIDE / size) }
+    }
+
     pub(super) fn tiles(&self) -> usize {
         self.runs * self.each
     }
@@ -52,12 +66,16 @@ impl Level<'_> {
         if len < STRIP {
             return None;
         }
-        let each = len.div_ceil(WIDE / source.lane.size());
-        Some(Columns { run, turn: direct.turn, step: *step, runs: self.space.results / len, len, each })
+        let run = Run::One { run, turn: direct.turn, step: *step };
+        Some(Columns::new(run, self.space.results, len, source.lane.size()))
     }
 
     /// The group of this number of a tile.
     pub(super) fn direct_column(&self, work: &mut Work, columns: &Columns, (first, end): (usize, usize), group: usize) {
+        let (run, turn, step) = match &columns.run {
+            Run::One { run, turn, step } => (*run, *turn, *step),
+            Run::Pair(pair) => return self.pair_column(work, pair, (first, end), group),
+        };
         let (Some(source), len, before) = (self.sources.first(), end - first, group * GROUP) else { return };
         work.own.resize(Self::sizes(self.slots), len);
         work.lines.resize([8; 2].into_iter(), LINES * len);
@@ -67,17 +85,17 @@ impl Level<'_> {
         }
         let tile = Tile {
             x: source.at(first, before),
-            step: columns.step,
+            step,
             there: (self.space.length - before).min(GROUP),
             len,
             first: before as i64,
-            turn: columns.turn,
+            turn,
             lines: [0, 1].map(|k| work.lines.array(k)),
             out,
         };
         // SAFETY: the operand has these elements of each result, which lie side by side; lines and arrays have a number of 8 bytes for
         // each, or as many as their lanes. The vectors were detected.
-        unsafe { (columns.run)(&tile) };
+        unsafe { run(&tile) };
         self.store(work, group * self.space.results + first, len);
     }
 

@@ -3,11 +3,14 @@
 //! A level makes the accumulators of groups from elements, or from those of the groups before. Where the elements of a result lie
 //! side by side a vector holds the chains of a group (`rows.rs`), where results do it holds a chain of each of them
 //! (`columns.rs`). The bits are the same. `lanes.rs` keeps the arrays. Both run programs, step by step; for elements that are read as
-//! they are, of the usual types and kinds, `direct/` has loops of its own.
+//! they are, of the usual types and kinds, and for the sums of normalisation (`pairs.rs`), `direct/` has loops of its own.
 
 mod columns;
 mod direct;
 mod lanes;
+#[cfg(test)]
+mod pair_tests;
+mod pairs;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -28,6 +31,7 @@ use crate::libraries::expressions::low::Lane;
 use crate::numerics::parallel;
 use direct::Direct;
 use lanes::{Feed, Lanes, Slots, feeds, resolve, slots, splat};
+use pairs::Pairs;
 use smallvec::SmallVec;
 
 /// A part of an operand that is read.
@@ -76,6 +80,7 @@ struct Level<'a> {
     targets: Vec<Target>,
     positional: bool,
     direct_loop: Option<Direct>,
+    pairs: Option<Pairs>,
 }
 
 // SAFETY: the pointers are to inputs, which nothing writes, and to outputs, each of which belongs to one task of one thread.
@@ -252,6 +257,10 @@ impl<'a> Level<'a> {
             Some(element) => element.moved(),
             None => Some((0..slots.len()).collect()),
         };
+        let pairs = match &element {
+            Some(element) if space.length > 0 => Pairs::find(&reduce.shape, element, &sources)?,
+            _ => None,
+        };
         let mut finish = None;
         if space.groups() == 1 {
             let blocks = recipe.finish.program().blocks(&[], &[]);
@@ -276,6 +285,7 @@ impl<'a> Level<'a> {
             targets,
             positional: is_leaf && recipe.is_positional,
             direct_loop: if is_leaf && space.length > 0 { direct::find(&reduce.shape) } else { None },
+            pairs,
         })
     }
 
@@ -283,22 +293,23 @@ impl<'a> Level<'a> {
     fn go(&self, by_result: bool) {
         let (results, groups) = (self.space.results, self.space.groups());
         let elements = results.saturating_mul(self.space.length.max(1));
-        let (count, run): (usize, &Task<'_>) = if let (true, Some(columns)) = (by_result, self.direct_columns()) {
-            (columns.tiles() * groups, &move |work, k| {
-                let (first, end) = columns.tile(k % columns.tiles());
-                self.direct_column(work, &columns, (first, end), k / columns.tiles());
-            })
-        } else if by_result {
-            let tile = columns::tile(results);
-            let tiles = results.div_ceil(tile);
-            (tiles * groups, &move |work, k| {
-                let first = k % tiles * tile;
-                self.column(work, first, results.min(first + tile), k / tiles);
-            })
-        } else {
-            let (tasks, block) = (results * groups, rows::block(self.space.length));
-            (tasks.div_ceil(block), &move |work, k| self.rows(work, k * block, tasks.min((k + 1) * block)))
-        };
+        let (count, run): (usize, &Task<'_>) =
+            if let (true, Some(columns)) = (by_result, self.direct_columns().or_else(|| self.pair_columns())) {
+                (columns.tiles() * groups, &move |work, k| {
+                    let (first, end) = columns.tile(k % columns.tiles());
+                    self.direct_column(work, &columns, (first, end), k / columns.tiles());
+                })
+            } else if by_result {
+                let tile = columns::tile(results);
+                let tiles = results.div_ceil(tile);
+                (tiles * groups, &move |work, k| {
+                    let first = k % tiles * tile;
+                    self.column(work, first, results.min(first + tile), k / tiles);
+                })
+            } else {
+                let (tasks, block) = (results * groups, rows::block(self.space.length));
+                (tasks.div_ceil(block), &move |work, k| self.rows(work, k * block, tasks.min((k + 1) * block)))
+            };
         if elements < PARALLEL || rayon::current_num_threads() == 1 {
             let mut work = Work::default();
             (0..count).for_each(|k| run(&mut work, k));

@@ -157,6 +157,9 @@ impl Level<'_> {
     }
 
     pub(super) fn rows(&self, work: &mut Work, start: usize, end: usize) {
+        if let Some(pairs) = &self.pairs {
+            return self.pair_rows(work, start, end, pairs);
+        }
         if self.direct_loop.as_ref().is_some_and(|direct| self.direct_rows(work, start, end, direct)) {
             return;
         }

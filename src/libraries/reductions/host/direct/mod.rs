@@ -10,12 +10,14 @@
 
 mod extremes;
 mod moments;
+pub(super) mod pairs;
 mod places;
 mod plain;
 mod sums;
 mod truth;
 
 use super::super::kind::ReductionKind;
+use super::super::pairs::{Pair, Summed};
 use super::super::recipe::wide;
 use super::super::shape::Shape;
 use crate::core::element::DType;
@@ -167,6 +169,36 @@ fn squares<T: Plain<Own = f32>>(kind: ReductionKind, width: u32) -> Option<Direc
             is_ordered: true,
         }),
         other => of::<T>(other, width),
+    }
+}
+
+/// The loops of two sums beside each other.
+#[derive(Clone, Copy)]
+pub(super) struct PairLoops {
+    /// # Safety
+    /// See [`pairs::rows`].
+    pub(super) rows: unsafe fn(&pairs::Group),
+    /// # Safety
+    /// See [`pairs::columns`].
+    pub(super) columns: Option<unsafe fn(&pairs::Tile)>,
+}
+
+/// The loops for such sums, if there are any.
+pub(super) fn find_pairs(pair: Pair) -> Option<PairLoops> {
+    if Instructions::detect() < Instructions::Vectors {
+        return None;
+    }
+    match (pair.dtype, pair.summed == Summed::Weights) {
+        (DType::F32, false) => Some(PairLoops { rows: pairs::rows::<f32, f64>, columns: None }),
+        (DType::F16, false) => Some(PairLoops { rows: pairs::rows::<f16, f64>, columns: None }),
+        (DType::Bf16, false) => Some(PairLoops { rows: pairs::rows::<bf16, f64>, columns: None }),
+        (DType::F32, true) => Some(PairLoops { rows: pairs::rows::<f32, f32>, columns: Some(pairs::columns::<f32>) }),
+        (DType::F16, true) => Some(PairLoops { rows: pairs::rows::<f16, f32>, columns: Some(pairs::columns::<f16>) }),
+        (DType::Bf16, true) => {
+            Some(PairLoops { rows: pairs::rows::<bf16, f32>, columns: Some(pairs::columns::<bf16>) })
+        }
+        (DType::F64, _) => Some(PairLoops { rows: pairs::rows::<f64, f64>, columns: Some(pairs::columns::<f64>) }),
+        _ => None,
     }
 }
 

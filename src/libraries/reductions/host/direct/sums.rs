@@ -61,7 +61,7 @@ unsafe fn chains<S: Summand, const N: usize>(x: *const S::X, step: isize, count:
 
 /// Joins the chains of the second half of `2 * HALF` to those of the first.
 #[inline(always)]
-fn halve<R: Real, const HALF: usize>(own: &mut [R; CHAINS]) {
+pub(super) fn halve<R: Real, const HALF: usize>(own: &mut [R; CHAINS]) {
     let (one, two) = own.split_at_mut(HALF);
     for (one, two) in one.iter_mut().zip(two).take(HALF) {
         *one = *one + *two;
