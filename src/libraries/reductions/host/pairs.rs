@@ -188,7 +188,12 @@ impl Level<'_> {
                 }
             };
         }
-        Some(Columns::new(Run::Pair(PairRun { run, operands, is_single: pairs.is_single }), self.space.results, len, inverse.1.size()))
+        Some(Columns::new(
+            Run::Pair(PairRun { run, operands, is_single: pairs.is_single }),
+            self.space.results,
+            len,
+            inverse.1.size(),
+        ))
     }
 
     /// The group of this number of a tile.
