@@ -88,7 +88,8 @@ impl<I: SparseIndex> Analysis<I> {
     }
 
     /// The number of entries of the factors, fill included: those of L with its diagonal for Cholesky and LDL (D stands in the
-    /// place of that diagonal), those of L and U with one diagonal for LU, those of R for QR. On a GPU the number that cuDSS gives.
+    /// place of that diagonal), those of L and U with one diagonal for LU, those of R for QR. On a GPU the number that cuDSS gives,
+    /// which counts padding too.
     pub fn entries(&self) -> usize {
         if self.factorization == Factorization::Lu && self.systems.is_none() {
             2 * self.lower - self.cols

@@ -23,9 +23,13 @@ macro_rules! each_solving {
 
 mod pivots;
 
-/// The host, and a GPU whose library is there.
+/// The host, and a GPU of this process whose library is there.
 fn having() -> Vec<Device> {
     let able = |device: &Device| match device.direct().warm() {
+        _ if device.is_isolated() && !is_host(device) => {
+            println!("SKIPPED: direct solvers on {device:?}, which is isolated");
+            false
+        }
         Err(error @ (Error::LibraryMissing { .. } | Error::Unsupported { .. })) if !is_host(device) => {
             println!("SKIPPED: direct solvers on {device:?}: {error}");
             false
