@@ -23,8 +23,9 @@ fn is_of_word(c: char) -> bool {
 fn place(source: &str, piece: &str) -> Option<usize> {
     let is_whole = |at: usize| {
         let (before, behind) = (source[..at].chars().next_back(), source[at + piece.len()..].chars().next());
-        !(piece.starts_with(is_of_word) && before.is_some_and(is_of_word))
-            && !(piece.ends_with(is_of_word) && behind.is_some_and(is_of_word))
+        let begins_within = piece.starts_with(is_of_word) && before.is_some_and(is_of_word);
+        let ends_within = piece.ends_with(is_of_word) && behind.is_some_and(is_of_word);
+        !begins_within && !ends_within
     };
     source.match_indices(piece).map(|(at, _)| at).find(|at| is_whole(*at))
 }
