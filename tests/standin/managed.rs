@@ -56,7 +56,7 @@ fn pages_come_to_the_host_before_a_slice_and_stay_there_beside_one_to_read() {
     };
     let log = driver.take_log();
     let made: Vec<_> = log.iter().filter(|line| line.contains("cuMemAllocManaged")).collect();
-    assert!(made.len() == 1 && made[0].contains("65536 bytes flags 1"), "whole pages of any size: {made:?}");
+    assert!(made.len() == 1 && made[0].contains("2097152 bytes flags 1"), "blocks of its own: {made:?}");
     x.host_mut().unwrap().fill(1.0);
     assert_eq!(calls(), ["to host"], "kernels have the pages with them afterwards");
     drop(x.host().unwrap());
@@ -185,6 +185,43 @@ fn a_fault_of_the_device_leaves_a_slice_that_is_out() {
     assert!(x.host().is_err_and(|error| error.is_poisoning()));
     drop((x, writable));
     drop(device);
+}
+
+/// The same after a slice to write that was refused half-way: what the driver was told before does not count any more.
+#[test]
+fn a_refused_advice_leaves_no_slice_without_its_pages() {
+    let driver = session();
+    let device = standin::device(2);
+    for refused in [0, 1] {
+        let mut x = numbers(&device, &[1.0, 2.0, 3.0, 4.0]);
+        drop(x.host().unwrap());
+        driver.fail("cuMemAdvise_v2", refused, 1);
+        assert!(x.host_mut().is_err());
+        let slice = x.host().unwrap();
+        assert_eq!(device.blas().dot(&x, &x).unwrap().await_result().unwrap(), 30.0);
+        assert_eq!(*slice, [1.0, 2.0, 3.0, 4.0]);
+        drop(slice);
+        // The other way round: nothing stays told.
+        let mut y = numbers(&device, &[5.0]);
+        driver.fail("cuMemAdvise_v2", refused, 1);
+        assert!(y.host().is_err());
+        driver.log_of_this_thread();
+        driver.take_log();
+        y.host_mut().unwrap().fill(6.0);
+        assert_eq!(driver.take_log().iter().filter(|line| line.contains("cuMemAdvise_v2")).count(), 2);
+    }
+    let mut x = numbers(&device, &[1.0, 2.0]);
+    drop(x.host().unwrap());
+    driver.fail("cuMemAdvise_v2", 1, 1);
+    assert!(x.host_mut().is_err());
+    let slice = x.host().unwrap();
+    assert_eq!(down(&device, &x), [1.0, 2.0]);
+    driver.fault(700);
+    assert!(device.upload([1.0f32]).and_then(|p| p.await_result().map_err(Into::into)).is_err());
+    assert!(eventually(60, || device.health().phase == Phase::Lost));
+    assert!(is_readable(slice.as_ptr()) && *slice == [1.0, 2.0]);
+    drop(slice);
+    drop((x, device));
 }
 
 /// The same without a slice: the device has the pages, and the host has lost them. So the test above can fail.

@@ -146,6 +146,11 @@ fn wide_rows_with_gaps_are_uploaded_without_a_copy_on_the_device() {
     let before = driver.calls_of("cuMemcpy2DAsync_v2");
     let long = device.upload_to(&data[..3 * 199_999], part).unwrap().await_result().unwrap();
     assert_eq!(driver.calls_of("cuMemcpy2DAsync_v2") - before, 1, "the copy on the device");
-    drop((x, long, device));
+    // Of another device it is refused by name.
+    let host = Device::host().unwrap();
+    let part = long.part(|all| all.slice((.., ..1000))).unwrap();
+    let rejected = host.upload_to(&data[..3000], part).unwrap_err();
+    assert!(rejected.error.to_string().contains("belongs to"), "{rejected}");
+    drop((x, rejected, device));
     driver.assert_finished();
 }

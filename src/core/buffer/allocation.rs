@@ -177,7 +177,7 @@ pub(crate) struct Allocation {
     pub(super) captures: Captures,
     /// Its number in the meter's ledger; 0 if it is not listed there.
     listed: AtomicU32,
-    /// Whether it is managed memory: [`MANAGED`], [`KEPT`], or 0.
+    /// Whether it is managed memory: [`MANAGED`], [`KEPT`], [`PERHAPS`], or 0.
     managed: AtomicU8,
 }
 
@@ -186,6 +186,9 @@ const MANAGED: u8 = 1;
 /// The driver was told to keep its pages on the host, besides.
 #[cfg(feature = "cuda")]
 const KEPT: u8 = 2;
+/// It was told so, or told that back, in part.
+#[cfg(feature = "cuda")]
+const PERHAPS: u8 = 3;
 
 impl Allocation {
     /// The meter must already have been charged with `bytes`; the allocation returns them when it is dropped.
@@ -309,16 +312,20 @@ impl Allocation {
         self.managed.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether the driver was told to keep its pages on the host.
+    /// Whether the driver was told to keep its pages on the host, wholly; `None`: in part.
     #[cfg(feature = "cuda")]
-    pub(crate) fn is_kept(&self) -> bool {
-        self.managed.load(Ordering::Acquire) == KEPT
+    pub(crate) fn is_kept(&self) -> Option<bool> {
+        match self.managed.load(Ordering::Acquire) {
+            PERHAPS => None,
+            state => Some(state == KEPT),
+        }
     }
 
-    /// Managed memory: the driver was told to keep, or not to keep, its pages on the host.
+    /// Managed memory: the driver was told to keep, or not to keep, its pages on the host; `None`: some of the calls may have been made.
     #[cfg(feature = "cuda")]
-    pub(crate) fn set_kept(&self, is: bool) {
-        self.managed.store(if is { KEPT } else { MANAGED }, Ordering::Release);
+    pub(crate) fn set_kept(&self, is: Option<bool>) {
+        let state = is.map_or(PERHAPS, |is| if is { KEPT } else { MANAGED });
+        self.managed.store(state, Ordering::Release);
     }
 
     /// Whether a program may still read some of it.

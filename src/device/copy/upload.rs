@@ -242,6 +242,7 @@ impl Device {
             .and_then(|()| target.layout().check_distinct("target"));
         #[cfg(feature = "cuda")]
         if checked.is_ok()
+            && target.whole().buffer().region.epoch.device == self.inner().id
             && target.whole().buffer().region.epoch.engine.as_cuda().is_some()
             && let Some(rows) = crate::device::tensor::rows_of(target.layout(), size_of::<T>())
             && rows.row <= LONGEST_ROW

@@ -71,13 +71,14 @@ fn keep(region: &Region, on_the_host: bool) -> Result<()> {
     #[cfg(feature = "cuda")]
     if let Some(engine) = region.epoch.engine.as_cuda()
         && region.allocation.bytes > 0
-        && region.allocation.is_kept() != on_the_host
+        && region.allocation.is_kept() != Some(on_the_host)
     {
+        region.allocation.set_kept(None);
         let place = (region.allocation.address, region.allocation.bytes as usize);
         for advice in if on_the_host { super::Advice::KEEP } else { super::Advice::KEEP_NO_MORE } {
             engine.advise(&region.epoch, place, advice.number())?;
         }
-        region.allocation.set_kept(on_the_host);
+        region.allocation.set_kept(Some(on_the_host));
     }
     let _ = (region, on_the_host);
     Ok(())

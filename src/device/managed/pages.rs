@@ -21,7 +21,8 @@ pub enum PagePlace {
     Host,
 }
 
-/// Advice about managed memory, which the driver may follow: [`DeviceBuffer::advise`]. It concerns whole pages.
+/// Advice about managed memory, which the driver may follow: [`DeviceBuffer::advise`]. It concerns whole pages. A slice to read takes the
+/// place of a preference and of who accesses it; the next slice to write takes both back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Advice {
@@ -141,7 +142,8 @@ impl<T: Element> DeviceBuffer<T> {
 
     /// Begins to move the pages of its window, behind the work on them: so that the first kernel, or the first access of the
     /// host, does not wait for each page. Pages that a slice has kept on the host ([`Tensor::host`](crate::Tensor::host)) stay on the GPU
-    /// from then on, until the next slice. Nothing is left to report.
+    /// from then on, until the next slice. Nothing is left to report: where the driver refuses the move later, pages move when they are
+    /// touched.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for memory that is not [managed](crate::managed); the device's own error.
@@ -190,7 +192,7 @@ impl<T: Element> DeviceBuffer<T> {
             engine.advise(&self.region.epoch, place, advice.number())?;
             if !matches!(advice, Advice::ReadMostly | Advice::NotReadMostly) {
                 // The next slice says again where pages have to be.
-                allocation.set_kept(false);
+                allocation.set_kept(Some(false));
             }
         }
         let _ = advice;

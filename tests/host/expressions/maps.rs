@@ -18,7 +18,10 @@ fn inputs_of_any_strides_are_broadcast_to_each_other() {
         let wanted: Vec<f32> = (0..12).map(|i| (100 * (1 + i / 4) + 4 * (i / 4) + 3 - i % 4) as f32).collect();
         assert_eq!((y.shape(), read(&device, &y)), (&[3, 4][..], wanted));
         let turned = device.map((&x, x.transpose().slice(0..3).unwrap().view()), |(_, t)| t).unwrap_err();
-        assert!(turned.to_string().contains("`inputs`: operand 1 has shape [3, 3], but operand 0 has [3, 4]"), "{turned}");
+        assert!(
+            turned.to_string().contains("`inputs`: operand 1 has shape [3, 3], but operand 0 has [3, 4]"),
+            "{turned}"
+        );
     }
 }
 

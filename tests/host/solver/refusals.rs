@@ -83,7 +83,10 @@ fn operands_that_do_not_agree_are_refused_with_both_shapes_and_come_back_whole()
             refused(qr.apply(&solver, side, trans, &device.full(of_c, Complex::new(1.0f32, 0.0)).unwrap()))
         };
         assert_eq!(apply(Side::Left, Transpose::Yes, [3, 3]).0, "trans");
-        assert_eq!(apply(Side::Left, Transpose::No, [2, 3]), ("c".into(), "[2, 3], but a is [3, 2]: 3 rows go with it".into()));
+        assert_eq!(
+            apply(Side::Left, Transpose::No, [2, 3]),
+            ("c".into(), "[2, 3], but a is [3, 2]: 3 rows go with it".into())
+        );
         let (argument, reason) = apply(Side::Right, Transpose::No, [3, 2]);
         assert!(argument == "c" && reason.contains("3 x 2") && reason.contains("3 x 3"), "{reason}");
         let wide = solver.qr(x(&[1, 2])).unwrap().await_result().unwrap();

@@ -18,8 +18,9 @@ use crate::engines::cuda::dispatch::Queue;
 use crate::engines::cuda::housekeeping::Nudge;
 use crate::engines::cuda::{Core, CudaEngine};
 
-/// No page belongs to two allocations, whatever the size of a page: pages are where the last user of any byte needs them.
-const PAGE: u64 = 64 << 10;
+/// No page belongs to two allocations, nor any block of pages of which the driver may move all when a kernel touches some: a kernel that
+/// runs beside a slice must not take its pages along. Only what is touched takes memory.
+const PAGE: u64 = 2 << 20;
 
 /// The managed memory of one epoch.
 #[derive(Debug, Default)]

@@ -51,9 +51,12 @@ macro_rules! reals { ($($t:ty: $exp:expr, $v:ident, $splat:ident, $add:ident, $f
         fn store<S: Simd>(simd: S, to: &mut [Self], x: S::$v) {
             simd.$store(to, x);
         }
+        // Not inlined before loops are unrolled, it would be computed one element at a time.
+        #[inline(always)]
         fn exp(self) -> Self {
             $exp(self)
         }
+        #[inline(always)]
         fn ln(self) -> Self {
             self.ln()
         }

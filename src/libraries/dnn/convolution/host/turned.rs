@@ -49,13 +49,22 @@ impl Problem {
                     for k in first..filters.min(first + TILE) {
                         let from = w.get((group * filters + k) * each * taps + own * channel..).unwrap_or_default();
                         let to = to.get_mut(k * filter..).unwrap_or_default();
-                        let from = from.iter().step_by(tap).take(taps);
-                        let to = to.iter_mut().step_by(element).take(taps);
-                        to.zip(from.rev()).for_each(|(to, from)| *to = *from);
+                        reversed((from, tap), (to, element), taps);
                     }
                 }
             }
         });
         Ok(turned)
     }
+}
+
+/// Copies `taps` elements in the opposite order. Those of a window that lie side by side have a loop without steps: most windows have few
+/// elements, and steps cost several times as much as the elements.
+fn reversed<A: Copy>((from, tap): (&[A], usize), (to, element): (&mut [A], usize), taps: usize) {
+    if let ((1, Some(from)), (1, Some(to))) = ((tap, from.get(..taps)), (element, to.get_mut(..taps))) {
+        return to.iter_mut().zip(from.iter().rev()).for_each(|(to, from)| *to = *from);
+    }
+    let from = from.iter().step_by(tap).take(taps);
+    let to = to.iter_mut().step_by(element).take(taps);
+    to.zip(from.rev()).for_each(|(to, from)| *to = *from);
 }
