@@ -42,6 +42,11 @@ fn normalised_elements_are_those_of_the_definition() {
 }
 
 #[test]
+fn rows_of_many_are_those_that_are_alone() {
+    norms::rows_beside_themselves(&devices());
+}
+
+#[test]
 fn statistics_of_a_training_are_mixed() {
     norms::statistics(&devices());
 }

@@ -131,6 +131,70 @@ fn run<T: Number + SoftmaxElement>(devices: &[Device], norm: NormKind, extents: 
     }
 }
 
+/// Rows of many, with gaps between them, and some of them as if they were alone: the same bits.
+fn beside<T: Number + SoftmaxElement>(
+    device: &Device,
+    rng: &mut Rng,
+    [rows, n]: [usize; 2],
+    norm: NormKind,
+    there: [bool; 2],
+) {
+    let (dnn, gap) = (device.dnn(), rng.among(&[0, 0, 3]));
+    let mut tensor = |rows: usize| {
+        let special = rng.below(3) == 0;
+        let number = |_| match rng.below(401) {
+            0 if special => f64::NAN,
+            1 if special => f64::INFINITY,
+            2..40 => -0.0,
+            _ => rng.unit() * 3.0,
+        };
+        let data: Vec<T> = (0..rows * (n + gap)).map(number).map(T::of).collect();
+        device.tensor([rows, n + gap], data).unwrap()
+    };
+    let (x, dy, weight, bias) = (tensor(rows), tensor(rows), tensor(1), tensor(1));
+    let [x, dy] = [&x, &dy].map(|x| x.view().slice((.., gap as isize..)).unwrap());
+    let [weight, bias] = [&weight, &bias].map(|x| x.view().slice((.., ..n as isize)).unwrap().reshape([n]).unwrap());
+    let affine = match there {
+        [true, true] => Affine::new(&weight, &bias),
+        [true, false] => Affine::weight(&weight),
+        _ => Affine::none(),
+    };
+    let (y, moments) = dnn.norm(&x, norm, 1e-5, &affine).unwrap().await_result().unwrap();
+    let dx = dnn.norm_gradient(&x, &dy, &moments, norm, &affine).unwrap().await_result().unwrap();
+    let (all, all_moments, all_dx) = (read(device, &y), read(device, &moments), read(device, &dx));
+    let same = |a: &[T], b: &[T]| bytemuck::cast_slice::<T, u8>(a) == bytemuck::cast_slice::<T, u8>(b);
+    for row in (0..rows).step_by(rows / 11).chain([rows - 1]) {
+        let [x, dy] = [&x, &dy].map(|x| x.index(0, row as isize).unwrap());
+        let what = format!("row {row} of {rows}x{n} {}, {norm:?}, {there:?}, a gap of {gap}", T::DTYPE);
+        let (y, moments) = dnn.norm(&x, norm, 1e-5, &affine).unwrap().await_result().unwrap();
+        assert!(same(&read(device, &y), &all[row * n..][..n]), "{what}");
+        let own = read(device, &moments);
+        assert!(bytemuck::bytes_of(&own[0]) == bytemuck::bytes_of(&all_moments[row]), "moments of {what}");
+        let dx = dnn.norm_gradient(&x, &dy, &moments, norm, &affine).unwrap().await_result().unwrap();
+        assert!(same(&read(device, &dx), &all_dx[row * n..][..n]), "gradient of {what}");
+    }
+}
+
+/// See [`beside`].
+pub(crate) fn rows_beside_themselves(devices: &[Device]) {
+    let (mut rng, mut k) = (Rng::new(77), 0);
+    for device in devices {
+        for size in [[257, 301], [70, 1024], [65, 1025], [1100, 63], [2100, 33], [33, 2049], [5000, 17], [80, 1040]] {
+            for norm in [NormKind::Layer(1), NormKind::Rms(1)] {
+                for there in [[true, true], [true, false], [false, false]] {
+                    k += 1;
+                    match k % 4 {
+                        0 | 1 => beside::<f32>(device, &mut rng, size, norm, there),
+                        2 => beside::<f64>(device, &mut rng, size, norm, there),
+                        _ => beside::<f16>(device, &mut rng, size, norm, there),
+                    }
+                    beside::<f32>(device, &mut rng, size, norm, there);
+                }
+            }
+        }
+    }
+}
+
 /// Random normalisations, of seeds from `first` on.
 pub(crate) fn cases(devices: &[Device], first: u64, count: u64) {
     for seed in first..first + count {

@@ -63,6 +63,7 @@ mod fuse;
 mod host;
 mod kind;
 mod op;
+#[cfg(any(feature = "host", feature = "dnn"))]
 pub(in crate::libraries) mod pairs;
 #[cfg(feature = "cuda")]
 mod parts;

@@ -78,7 +78,8 @@ impl Shape {
     #[cfg(feature = "host")]
     pub(super) fn part(&self, inputs: Vec<Layout>, axes: u64, output: Layout) -> Self {
         let (formula, finish) = (self.formula.clone(), self.finish.clone());
-        Shape { kind: self.kind, formula, finish, inputs, axes, output, found: Found::default() }
+        let found = Found { pair: self.found.pair.clone(), ..Found::default() };
+        Shape { kind: self.kind, formula, finish, inputs, axes, output, found }
     }
 
     /// Another reduction along the same axes, of a formula of these inputs.

@@ -8,7 +8,7 @@ use crate::core::error::Result;
 use crate::libraries::dnn::formulas::{Value, cast, complex, kept, parts};
 use crate::libraries::expressions::formula::Recorded;
 use crate::libraries::reductions::ReductionKind;
-use crate::libraries::reductions::pairs::{Pair, Summed, Taken};
+use crate::libraries::reductions::pairs::{Made, Pair, Spread, Summed, Taken};
 
 /// What a reduction and a map need.
 pub(super) struct Formulas {
@@ -23,13 +23,6 @@ pub(super) const fn wide(dtype: DType) -> DType {
     match dtype {
         DType::F64 => DType::F64,
         _ => DType::F32,
-    }
-}
-
-const fn pair(wide: DType) -> DType {
-    match wide {
-        DType::F64 => DType::C64,
-        _ => DType::C32,
     }
 }
 
@@ -65,25 +58,9 @@ impl Taken {
                 }
             }
         });
-        let mut types = vec![dtype];
-        types.extend([weight, bias].into_iter().filter(|there| *there).map(|_| dtype));
-        types.push(pair(own));
+        let normal = Spread { taken: self, made: Made::Normal { weight, bias }, dtype };
         let made = ("norm", dtype, [self as u64, weight.into(), bias.into()]);
-        let spread = kept(made, &types, |inputs| {
-            let (Some(x), Some(stats)) = (inputs.first().copied(), inputs.last().copied()) else { return Vec::new() };
-            let [y, _] = self.normal(x, stats, own);
-            let operand = |k: usize| inputs.get(k).map(|value| cast(*value, own));
-            let y = match (weight, bias) {
-                (true, true) => match (operand(1), operand(2)) {
-                    (Some(w), Some(b)) => y.fma(w, b),
-                    _ => y,
-                },
-                (true, false) => operand(1).map_or(y, |w| y * w),
-                (false, true) => operand(1).map_or(y, |b| y + b),
-                (false, false) => y,
-            };
-            vec![cast(y, dtype)]
-        });
+        let spread = kept(made, &normal.types(), |inputs| normal.value(inputs));
         let kind = if welford { ReductionKind::Moments } else { ReductionKind::Sum };
         Formulas { kind, element, finish, spread }
     }
@@ -92,9 +69,8 @@ impl Taken {
     pub(super) fn backward(self, dtype: DType, weight: bool, count: usize) -> Formulas {
         let own = wide(dtype);
         let gradients = Pair { taken: self, summed: Summed::Gradients { weight }, dtype };
-        let mut types = gradients.types();
         let made = |name| (name, dtype, [self as u64, weight.into(), 0]);
-        let element = kept(made("norm gradient element"), &types, |inputs| gradients.element(inputs));
+        let element = kept(made("norm gradient element"), &gradients.types(), |inputs| gradients.element(inputs));
         let sum = if self == Taken::Moments { DType::C64 } else { DType::F64 };
         let finish = kept(("norm gradient finish", dtype, [self as u64, count as u64, 0]), &[sum], |inputs| {
             let Some(sum) = inputs.first().copied() else { return Vec::new() };
@@ -110,16 +86,8 @@ impl Taken {
                 }
             }
         });
-        types.push(pair(own));
-        let spread = kept(made("norm gradient"), &types, |inputs| {
-            let (Some([g, normal, inverse]), Some(means)) = (gradients.gradient(inputs), inputs.last().copied()) else {
-                return Vec::new();
-            };
-            let [mean, both] = parts(means);
-            let g = if self == Taken::Moments { g - mean } else { g };
-            let dx = (-normal).fma(both, g) * inverse;
-            vec![cast(dx, dtype)]
-        });
+        let gradient = Spread { taken: self, made: Made::Gradient { weight }, dtype };
+        let spread = kept(made("norm gradient"), &gradient.types(), |inputs| gradient.value(inputs));
         Formulas { kind: ReductionKind::Sum, element, finish, spread }
     }
 

@@ -3,7 +3,7 @@
 //! A level makes the accumulators of groups from elements, or from those of the groups before. Where the elements of a result lie
 //! side by side a vector holds the chains of a group (`rows.rs`), where results do it holds a chain of each of them
 //! (`columns.rs`). The bits are the same. `lanes.rs` keeps the arrays. Both run programs, step by step; for elements that are read as
-//! they are, of the usual types and kinds, and for the sums of normalisation (`pairs.rs`), `direct/` has loops of its own.
+//! they are, of the usual types and kinds, and for normalisation (its sums in `pairs.rs`, what is made of them in `spread.rs`), `direct/` has loops of its own.
 
 mod columns;
 mod direct;
@@ -12,6 +12,7 @@ mod lanes;
 mod pair_tests;
 mod pairs;
 mod rows;
+pub(super) mod spread;
 #[cfg(test)]
 mod tests;
 

@@ -53,36 +53,28 @@ impl Pairs {
     pub(super) fn find(shape: &Shape, element: &Blocks<'_>, sources: &[Source]) -> Result<Option<Self>> {
         let Some(pair) = shape.pair()? else { return Ok(None) };
         let Some(loops) = find_pairs(pair) else { return Ok(None) };
-        // An input of the formula and its part, for each operand that it has.
-        let inputs = match pair.summed {
-            Summed::Squares => [Some((0, 0)), Some((0, 0)), None, None, None],
-            summed => {
-                let weight = summed == Summed::Gradients { weight: true };
-                let mean = (pair.taken == Taken::Moments).then_some((2, 0));
-                [Some((0, 0)), Some((1, 0)), weight.then_some((3, 0)), mean, Some((2, 1))]
-            }
-        };
         let (dtype, own) = (pair.dtype, wide(pair.dtype));
-        // What is not there changes nothing: a mean is 0, the others are 1.
-        let numbers = [0, 0, one(dtype), 0, one(own)];
-        let lanes = [stored(dtype), stored(dtype), stored(dtype), stored(own), stored(own)];
-        let mut operands = lanes.map(|lane| (Feed::Number(0), lane));
-        for (((operand, input), lane), number) in operands.iter_mut().zip(inputs).zip(lanes).zip(numbers) {
-            let feed = match input {
-                None => Feed::Number(number),
-                Some(input) => {
-                    let Some(k) = element.loads().position(|load| (load.number, load.part) == input) else {
-                        return Ok(None);
-                    };
-                    match sources.get(k) {
-                        Some(source) if source.lane == lane && !source.base.is_null() => source.feed(k),
-                        _ => return Ok(None),
-                    }
-                }
-            };
-            *operand = (feed, lane);
-        }
-        Ok(Some(Pairs { loops, operands, is_single: pair.is_single() }))
+        // An operand by an input of the formula and its part. What is not there changes nothing: a mean is 0, the others are 1.
+        let feed = |input: Option<(usize, usize)>, dtype: DType, number: u64| {
+            let lane = stored(dtype);
+            let Some(input) = input else { return Some((Feed::Number(number), lane)) };
+            let k = element.loads().position(|load| (load.number, load.part) == input)?;
+            let source = sources.get(k).filter(|source| source.lane == lane && !source.base.is_null())?;
+            Some((source.feed(k), lane))
+        };
+        let is_squares = pair.summed == Summed::Squares;
+        let weight = (pair.summed == Summed::Gradients { weight: true }).then_some((3, 0));
+        let mean = (pair.taken == Taken::Moments && !is_squares).then_some((2, 0));
+        let (Some(x), Some(dy), Some(weight), Some(mean), Some(inverse)) = (
+            feed(Some((0, 0)), dtype, 0),
+            feed(Some(if is_squares { (0, 0) } else { (1, 0) }), dtype, 0),
+            feed(weight, dtype, one(dtype)),
+            feed(mean, own, 0),
+            feed((!is_squares).then_some((2, 1)), own, one(own)),
+        ) else {
+            return Ok(None);
+        };
+        Ok(Some(Pairs { loops, operands: [x, dy, weight, mean, inverse], is_single: pair.is_single() }))
     }
 }
 
@@ -102,37 +94,42 @@ impl Level<'_> {
     /// The accumulators of the groups `start..end`.
     pub(super) fn pair_rows(&self, work: &mut Work, start: usize, end: usize, pairs: &Pairs) {
         let (count, groups, longest) = (end - start, self.space.groups(), self.space.length.min(GROUP));
-        let room = |(feed, _): (Feed, Lane)| match feed {
+        let room = |(feed, _): &(Feed, Lane)| match feed {
             Feed::Near(_) => 0,
             Feed::Same(_) | Feed::Number(_) => 8,
             Feed::Apart(_) => 8 * longest.div_ceil(CHAINS),
         };
         // Chunks of 64 numbers.
-        work.lines.resize(pairs.operands.map(room).into_iter(), 0);
+        work.lines.resize(pairs.operands.iter().map(room), 0);
         work.own.resize(Self::sizes(self.slots), count);
-        let arrays = self.arrays(&mut work.own, 0);
-        let steps = pairs.operands.map(|(feed, _)| match feed {
-            Feed::Near(_) | Feed::Apart(_) => CHAINS,
-            Feed::Same(_) | Feed::Number(_) => 0,
-        });
+        let [sums, products] = self.of_pairs(work, pairs.is_single);
+        let mut steps = [0; 5];
+        for (step, (feed, _)) in steps.iter_mut().zip(&pairs.operands) {
+            *step = if matches!(feed, Feed::Near(_) | Feed::Apart(_)) { CHAINS } else { 0 };
+        }
         for task in start..end {
             let (result, first) = (task / groups, task % groups * GROUP);
             let len = (self.space.length - first).min(GROUP);
             let mut operands = [std::ptr::null(); 5];
-            for (k, (operand, (feed, lane))) in operands.iter_mut().zip(pairs.operands).enumerate() {
-                *operand = self.operand(work.lines.array(k), feed, lane, (result, first, len));
+            for (k, (operand, (feed, lane))) in operands.iter_mut().zip(&pairs.operands).enumerate() {
+                *operand = self.operand(work.lines.array(k), *feed, *lane, (result, first, len));
             }
-            let mut out = arrays
-                .iter()
-                .zip(Self::sizes(self.slots))
-                .map(|(array, size)| array.base.wrapping_add((task - start) * size));
-            let mut next = || out.next().unwrap_or(std::ptr::null_mut());
-            let out = if pairs.is_single { [std::ptr::null_mut(), next()] } else { [next(), next()] };
+            let nth = task - start;
+            let out = [sums.0.wrapping_add(nth * sums.1), products.0.wrapping_add(nth * products.1)];
             // SAFETY: each operand has the elements of the group, side by side or in the lines, or a chunk of the one that all have;
             // the arrays have a number for each task. The vectors were detected.
             unsafe { (pairs.loops.rows)(&Group { operands, steps, len, out }) };
         }
         self.store(work, start, count);
+    }
+
+    /// The arrays of the two accumulators with the sizes of their numbers; null and 0 for one that is not there.
+    fn of_pairs(&self, work: &mut Work, is_single: bool) -> [(*mut u8, usize); 2] {
+        let size = self.slots.first().map_or(0, |(.., lane)| lane.size());
+        match is_single {
+            true => [(std::ptr::null_mut(), 0), (work.own.array(0), size)],
+            false => [(work.own.array(0), size), (work.own.array(1), size)],
+        }
     }
 
     /// The elements of a group: where they are, or in memory that was made for them.
@@ -176,18 +173,16 @@ impl Level<'_> {
         if len < STRIP || !matches!(weight, (Feed::Number(_), _)) {
             return None;
         }
-        let mut operands = [(None, 0); 4];
-        for (operand, ((feed, _), stride)) in operands.iter_mut().zip([(x, 1), (dy, 1), (mean, 0), (inverse, 0)]) {
-            *operand = match feed {
-                Feed::Number(0) => (None, 0),
-                Feed::Number(_) => return None,
-                Feed::Near(k) | Feed::Same(k) | Feed::Apart(k) => {
-                    let source = self.sources.get(k)?;
-                    let [step] = source.reduced.strides() else { return None };
-                    (source.kept.strides().last() == Some(&stride)).then_some((Some(k), *step))?
-                }
-            };
-        }
+        let operand = |(feed, _): (Feed, Lane), stride: isize| match feed {
+            Feed::Number(0) => Some((None, 0)),
+            Feed::Number(_) => None,
+            Feed::Near(k) | Feed::Same(k) | Feed::Apart(k) => {
+                let source = self.sources.get(k)?;
+                let [step] = source.reduced.strides() else { return None };
+                (source.kept.strides().last() == Some(&stride)).then_some((Some(k), *step))
+            }
+        };
+        let operands = [operand(x, 1)?, operand(dy, 1)?, operand(mean, 0)?, operand(inverse, 0)?];
         Some(Columns::new(
             Run::Pair(PairRun { run, operands, is_single: pairs.is_single }),
             self.space.results,
@@ -203,19 +198,18 @@ impl Level<'_> {
         let (len, before) = (end - first, group * GROUP);
         work.own.resize(Self::sizes(self.slots), len);
         work.lines.resize([8; 2].into_iter(), LINES * len.next_multiple_of(STRIP));
-        let mut out = [std::ptr::null_mut(); 2];
-        for (out, array) in out.iter_mut().skip(pairs.is_single.into()).zip(work.own.arrays()) {
-            *out = array;
-        }
+        let [sums, products] = self.of_pairs(work, pairs.is_single);
         let nothing = std::ptr::from_ref(NOTHING).cast();
-        let at = |source: &Source| source.at(first, before);
+        let at =
+            |k: Option<usize>| k.and_then(|k| self.sources.get(k)).map_or(nothing, |source| source.at(first, before));
+        let [x, dy, mean, inverse] = pairs.operands;
         let tile = Tile {
-            operands: pairs.operands.map(|(k, _)| k.and_then(|k| self.sources.get(k)).map_or(nothing, at)),
-            steps: pairs.operands.map(|(_, step)| step),
+            operands: [at(x.0), at(dy.0), at(mean.0), at(inverse.0)],
+            steps: [x.1, dy.1, mean.1, inverse.1],
             there: (self.space.length - before).min(GROUP),
             len,
-            lines: [0, 1].map(|k| work.lines.array(k)),
-            out,
+            lines: [work.lines.array(0), work.lines.array(1)],
+            out: [sums.0, products.0],
         };
         // SAFETY: the operands have these elements of each result, which lie side by side, or one for all results; lines and arrays have
         // a number of 8 bytes for each, or as many as their lanes. The vectors were detected.

@@ -3,6 +3,7 @@
 
 use super::super::exponentials;
 use super::super::host::run as reduce;
+use super::super::host::spread::Normal;
 use super::super::kind::ReductionKind;
 use super::super::op::Reduce;
 use super::super::shape::Shape;
@@ -46,6 +47,8 @@ struct Part {
     map: Map,
     /// Of the exponentials of rows: their largest elements, the exponentials, their sums.
     exponentials: Option<(Reduce, Map, Reduce)>,
+    /// In the map's place.
+    normal: Option<Normal>,
     rows: usize,
 }
 
@@ -130,6 +133,10 @@ impl Part {
                 inputs.iter_mut().take(1).for_each(|input| *input = dense.clone());
             }
         }
+        let normal = match (all.spreading.normal(shape, &formula)?, &target[..]) {
+            (Some(spread), [target]) => Normal::find(spread, &inputs, target),
+            _ => None,
+        };
         let made = formula.0.shape(&target, &inputs, false);
         let scalars = if formula == map.formula { map.scalars.clone() } else { Vec::new() };
         let reduce = Reduce {
@@ -138,7 +145,7 @@ impl Part {
             scalars: all.reduce.scalars.clone(),
             finish_scalars: all.reduce.finish_scalars.clone(),
         };
-        Ok(Part { reduce, map: Map::new(formula, scalars, made), exponentials, rows })
+        Ok(Part { reduce, map: Map::new(formula, scalars, made), exponentials, normal, rows })
     }
 
     /// # Safety
@@ -180,7 +187,11 @@ impl Part {
                 reduce(&self.reduce, sources.get(..self.reduce.shape.inputs.len()).unwrap_or_default(), results)?;
             }
             sources.push(results.cast_const());
-            self.map.compute(&sources, &[target])
+            match &self.normal {
+                Some(normal) => normal.run(&sources, target),
+                None => self.map.compute(&sources, &[target])?,
+            }
+            Ok(())
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use super::super::exponentials;
 use super::super::op::Reduce;
+#[cfg(feature = "host")]
+use super::super::pairs::Spread;
 use super::super::shape::Shape;
 use super::shape::Plan;
 use crate::core::error::{Error, Result};
@@ -21,6 +23,9 @@ pub(super) struct Spreading {
     /// The loops, if rows can be computed as one dispatch.
     plan: OnceLock<Option<Plan>>,
     admitted: OnceLock<()>,
+    /// The formula, if it is one of which the host engine has a loop.
+    #[cfg(feature = "host")]
+    normal: OnceLock<Option<Spread>>,
     #[cfg(feature = "cuda")]
     pub(super) keys: OnceLock<super::launch::Keys>,
 }
@@ -67,6 +72,16 @@ impl Spreading {
         let Some(target) = map.outputs.first() else { return Ok(None) };
         let plan = Plan::new(reduce, &formula.0.expr, &map.inputs, target)?;
         Ok(self.plan.get_or_init(|| plan).as_ref())
+    }
+
+    /// What the formula makes of elements, and of the sums of a reduction that the host engine knows, if it knows that too.
+    #[cfg(feature = "host")]
+    pub(super) fn normal(&self, reduce: &Shape, formula: &Shared) -> Result<Option<Spread>> {
+        if let Some(known) = self.normal.get() {
+            return Ok(*known);
+        }
+        let normal = if reduce.pair()?.is_some() { Spread::of(&formula.0)? } else { None };
+        Ok(*self.normal.get_or_init(|| normal))
     }
 
     /// Checks what does not depend on the operands. `read`: how many are read.

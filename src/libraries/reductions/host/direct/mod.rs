@@ -13,11 +13,12 @@ mod moments;
 pub(super) mod pairs;
 mod places;
 mod plain;
+pub(super) mod spread;
 mod sums;
 mod truth;
 
 use super::super::kind::ReductionKind;
-use super::super::pairs::{Pair, Summed};
+use super::super::pairs::{Made, Pair, Spread, Summed};
 use super::super::recipe::wide;
 use super::super::shape::Shape;
 use crate::core::element::DType;
@@ -198,6 +199,20 @@ pub(super) fn find_pairs(pair: Pair) -> Option<PairLoops> {
             Some(PairLoops { rows: pairs::rows::<bf16, f32>, columns: Some(pairs::columns::<bf16>) })
         }
         (DType::F64, _) => Some(PairLoops { rows: pairs::rows::<f64, f64>, columns: Some(pairs::columns::<f64>) }),
+        _ => None,
+    }
+}
+
+/// The loop over the elements of a row, if there is one.
+pub(super) fn find_spread(spread: Spread) -> Option<unsafe fn(&spread::Row)> {
+    if Instructions::detect() < Instructions::Vectors {
+        return None;
+    }
+    match (spread.dtype, spread.made) {
+        (DType::F32, Made::Normal { .. }) => Some(spread::row::<spread::Normal, f32>),
+        (DType::F32, Made::Gradient { .. }) => Some(spread::row::<spread::Gradient, f32>),
+        (DType::F64, Made::Normal { .. }) => Some(spread::row::<spread::Normal, f64>),
+        (DType::F64, Made::Gradient { .. }) => Some(spread::row::<spread::Gradient, f64>),
         _ => None,
     }
 }

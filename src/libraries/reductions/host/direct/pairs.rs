@@ -63,15 +63,6 @@ unsafe fn take<R: Real, S: Real + From<R>, const N: usize>(
     }
 }
 
-/// Where the operands of the chains from `first` on are, at a step.
-#[inline(always)]
-fn operands<T: Plain>(group: &Group, first: usize, step: usize) -> ([*const T; 3], [*const T::Own; 2]) {
-    let ([x, dy, weight, mean, inverse], [a, b, c, d, e]) = (group.operands, group.steps);
-    let at = |operand: *const u8, by: usize| operand.cast::<T>().wrapping_add(first + step * by);
-    let of_row = |operand: *const u8, by: usize| operand.cast::<T::Own>().wrapping_add(first + step * by);
-    ([at(x, a), at(dy, b), at(weight, c)], [of_row(mean, d), of_row(inverse, e)])
-}
-
 /// The sums of [`SOME`] chains from `first` on.
 ///
 /// # Safety
@@ -79,46 +70,56 @@ fn operands<T: Plain>(group: &Group, first: usize, step: usize) -> ([*const T; 3
 #[inline(always)]
 unsafe fn chains<T: Plain, S: Real + From<T::Own>>(group: &Group, first: usize) -> [[S; SOME]; 2] {
     let mut own = [[S::NO_SUMMAND; SOME]; 2];
+    let ([x, dy, weight, mean, inverse], [a, b, c, d, e]) = (group.operands, group.steps);
     // The steps in which all these chains have an element.
     let count = (group.len + CHAINS - first - SOME) / CHAINS;
     for step in 0..count {
         // SAFETY: these elements are there.
         unsafe {
-            let ([x, dy, weight], of_row) = operands::<T>(group, first, step);
-            take(&mut own, &[T::open(x), T::open(dy), T::open(weight)], of_row);
+            let x = T::open(x.cast::<T>().add(first + step * a));
+            let dy = T::open(dy.cast::<T>().add(first + step * b));
+            let weight = T::open(weight.cast::<T>().add(first + step * c));
+            let mean = mean.cast::<T::Own>().add(first + step * d);
+            take(&mut own, &[x, dy, weight], [mean, inverse.cast::<T::Own>().add(first + step * e)]);
         }
     }
     let rest = group.len.saturating_sub(first + count * CHAINS);
     if rest > 0 {
         let mut last = own;
         let mut stats = [[T::Own::ZERO; SOME]; 2];
-        let [mean, inverse] = &mut stats;
         // SAFETY: so many elements are left, fewer than the chains.
         unsafe {
-            let ([x, dy, weight], of_row) = operands::<T>(group, first, count);
-            std::ptr::copy_nonoverlapping(of_row[0], mean.as_mut_ptr(), rest);
-            std::ptr::copy_nonoverlapping(of_row[1], inverse.as_mut_ptr(), rest);
-            let all = [T::open_last(x, rest), T::open_last(dy, rest), T::open_last(weight, rest)];
-            take(&mut last, &all, [mean.as_ptr(), inverse.as_ptr()]);
-            for (own, last) in own.iter_mut().zip(&last) {
-                std::ptr::copy_nonoverlapping(last.as_ptr(), own.as_mut_ptr(), rest);
-            }
+            let x = T::open_last(x.cast::<T>().add(first + count * a), rest);
+            let dy = T::open_last(dy.cast::<T>().add(first + count * b), rest);
+            let weight = T::open_last(weight.cast::<T>().add(first + count * c), rest);
+            let [mean, inverse] =
+                [mean.cast::<T::Own>().add(first + count * d), inverse.cast::<T::Own>().add(first + count * e)];
+            std::ptr::copy_nonoverlapping(mean, stats[0].as_mut_ptr(), rest);
+            std::ptr::copy_nonoverlapping(inverse, stats[1].as_mut_ptr(), rest);
+            take(&mut last, &[x, dy, weight], [stats[0].as_ptr(), stats[1].as_ptr()]);
+            std::ptr::copy_nonoverlapping(last[0].as_ptr(), own[0].as_mut_ptr(), rest);
+            std::ptr::copy_nonoverlapping(last[1].as_ptr(), own[1].as_mut_ptr(), rest);
         }
     }
     own
 }
 
-/// Joins all chains.
+/// Joins all chains, into an accumulator if there is one.
+///
+/// # Safety
+/// It is there, or null.
 #[inline(always)]
-fn all<S: Real>(own: &mut [S; CHAINS]) -> S {
+unsafe fn join<S: Real>(own: &mut [S; CHAINS], out: *mut u8) {
     halve::<_, 32>(own);
     halve::<_, 16>(own);
     halve::<_, 8>(own);
     halve::<_, 4>(own);
     halve::<_, 2>(own);
     halve::<_, 1>(own);
-    let [all, ..] = *own;
-    all.canonical()
+    if !out.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { *out.cast() = own[0].canonical() };
+    }
 }
 
 /// The sums of a group.
@@ -132,16 +133,48 @@ pub(super) unsafe fn rows<T: Plain, S: Real + From<T::Own>>(group: &Group) {
     for first in (0..group.len.min(CHAINS)).step_by(SOME) {
         // SAFETY: the caller's promise; `first` is below the chains, whose number is a multiple.
         unsafe {
-            let own = chains::<T, S>(group, first);
-            for (sums, own) in sums.iter_mut().zip(own) {
-                *sums.as_mut_ptr().add(first).cast() = own;
-            }
+            let [sum, products] = chains::<T, S>(group, first);
+            *sums[0].as_mut_ptr().add(first).cast() = sum;
+            *sums[1].as_mut_ptr().add(first).cast() = products;
         }
     }
-    for (sums, out) in sums.iter_mut().zip(group.out) {
-        if !out.is_null() {
-            // SAFETY: the accumulator is there (the caller's promise).
-            unsafe { *out.cast() = all(sums) };
+    // SAFETY: the caller's promise.
+    unsafe {
+        join(&mut sums[0], group.out[0]);
+        join(&mut sums[1], group.out[1]);
+    }
+}
+
+/// Joins a line with the one behind it.
+///
+/// # Safety
+/// Both are there, of `len` numbers each.
+#[inline(always)]
+unsafe fn join_lines<R: Real>(lines: *mut R, len: usize) {
+    // SAFETY: the caller's promise.
+    let (one, two) = unsafe { std::slice::from_raw_parts_mut(lines, 2 * len) }.split_at_mut(len);
+    for (one, two) in one.iter_mut().zip(two) {
+        *one = *one + *two;
+    }
+}
+
+/// Writes the accumulators of `len` results, if that is wanted. Strips that overlap have the same sums there.
+///
+/// # Safety
+/// The line is there, a strip for each, and the accumulators or null.
+#[inline(always)]
+unsafe fn store<R: Real>(line: *const R, out: *mut u8, len: usize) {
+    if out.is_null() {
+        return;
+    }
+    for (nth, at) in strips(len).enumerate() {
+        // SAFETY: the caller's promise.
+        let (own, out) = unsafe {
+            let own = std::slice::from_raw_parts(line.add(nth * STRIP), STRIP);
+            (own, std::slice::from_raw_parts_mut(out.cast::<R>().add(at), STRIP))
+        };
+        for (out, own) in out.iter_mut().zip(own) {
+            *out = own.canonical();
         }
     }
 }
@@ -154,20 +187,22 @@ pub(super) unsafe fn rows<T: Plain, S: Real + From<T::Own>>(group: &Group) {
 pub(super) unsafe fn columns<T: Plain>(tile: &Tile) {
     let ([x, dy, mean, inverse], [a, b, c, d]) = (tile.operands, tile.steps);
     let (len, all) = (tile.len.next_multiple_of(STRIP), tile.there.min(CHAINS).next_power_of_two());
-    let lines = tile.lines.map(|lines| lines.cast::<T::Own>());
+    let (sums, products) = (tile.lines[0].cast::<T::Own>(), tile.lines[1].cast::<T::Own>());
     let (one, mut depth) = ([T::Own::count(1); STRIP], 0);
     for turn in 0..all {
-        for line in lines {
-            // SAFETY: a line.
-            unsafe { std::slice::from_raw_parts_mut(line.add(depth * len), len) }.fill(T::Own::NO_SUMMAND);
+        // SAFETY: a line of each array.
+        unsafe {
+            std::slice::from_raw_parts_mut(sums.add(depth * len), len).fill(T::Own::NO_SUMMAND);
+            std::slice::from_raw_parts_mut(products.add(depth * len), len).fill(T::Own::NO_SUMMAND);
         }
         for from in (chain(turn, all)..tile.there).step_by(TOGETHER * CHAINS) {
             for (nth, at) in strips(tile.len).enumerate() {
                 let line = depth * len + nth * STRIP;
                 // SAFETY: a strip of the lines, and elements of as many results, which have the same mean and inverse deviation.
                 unsafe {
-                    let strip = lines.map(|lines| lines.add(line).cast::<[T::Own; STRIP]>());
-                    let mut own = strip.map(|strip| *strip);
+                    let sums = sums.add(line).cast::<[T::Own; STRIP]>();
+                    let products = products.add(line).cast::<[T::Own; STRIP]>();
+                    let mut own = [*sums, *products];
                     for row in (from..tile.there.min(from + TOGETHER * CHAINS)).step_by(CHAINS) {
                         let row = row as isize;
                         let x = T::open(x.cast::<T>().wrapping_offset(row * a).wrapping_add(at));
@@ -176,35 +211,23 @@ pub(super) unsafe fn columns<T: Plain>(tile: &Tile) {
                         let inverse = [*inverse.cast::<T::Own>().wrapping_offset(row * d); STRIP];
                         take(&mut own, &[x, dy, one], [mean.as_ptr(), inverse.as_ptr()]);
                     }
-                    for (strip, own) in strip.into_iter().zip(own) {
-                        *strip = own;
-                    }
+                    [*sums, *products] = own;
                 }
             }
         }
         for _ in 0..turn.trailing_ones() {
             depth -= 1;
-            for lines in lines {
-                // SAFETY: two lines, one behind the other.
-                let (one, two) =
-                    unsafe { std::slice::from_raw_parts_mut(lines.add(depth * len), 2 * len) }.split_at_mut(len);
-                for (one, two) in one.iter_mut().zip(two) {
-                    *one = *one + *two;
-                }
+            // SAFETY: two lines of each array, one behind the other.
+            unsafe {
+                join_lines(sums.add(depth * len), len);
+                join_lines(products.add(depth * len), len);
             }
         }
         depth += 1;
     }
-    for (lines, out) in lines.into_iter().zip(tile.out).filter(|(_, out)| !out.is_null()) {
-        for (nth, at) in strips(tile.len).enumerate() {
-            // SAFETY: a strip of the first line, and an accumulator for each result. Strips that overlap have the same sums there.
-            let (own, out) = unsafe {
-                let own = std::slice::from_raw_parts(lines.add(nth * STRIP), STRIP);
-                (own, std::slice::from_raw_parts_mut(out.cast::<T::Own>().add(at), STRIP))
-            };
-            for (out, own) in out.iter_mut().zip(own) {
-                *out = own.canonical();
-            }
-        }
+    // SAFETY: the first lines, and accumulators for each result (the caller's promise).
+    unsafe {
+        store(sums, tile.out[0], tile.len);
+        store(products, tile.out[1], tile.len);
     }
 }
