@@ -254,8 +254,8 @@ pub(crate) fn axes_that_do_not_fit_are_told(device: &Device) {
         dnn.norm(&x, norm, epsilon, affine).unwrap_err().to_string()
     };
     for (norm, what) in [
-        (NormKind::Layer(0), "the last 0 of 3 axes"),
-        (NormKind::Rms(4), "the last 4 of 3 axes"),
+        (NormKind::Layer(0), "the last 0 axes of [2, 6, 4]"),
+        (NormKind::Rms(4), "the last 4 axes of [2, 6, 4]"),
         (NormKind::Group(4), "4 of 6 channels"),
         (NormKind::Group(0), "0 of 6 channels"),
     ] {

@@ -130,7 +130,7 @@ impl<T: Element> DeviceBuffer<T> {
                         or upload into the buffer";
             return Err(Error::invalid("buffer", what));
         }
-        // The device does not touch it beside the slice, and later kernels have the pages where they run.
+        // The device does not touch it beside the slice, so the pages stay.
         keep(&self.region, false)?;
         // SAFETY: borrowed exclusively, and the other handle is gone with the dispatch: nothing is submitted through both.
         let other = unsafe { self.alias() };

@@ -21,8 +21,9 @@
 //!   Only memory that is in one piece has slices: not a part of a split buffer, since a page may belong to two parts.
 //! - **Faults.** Before a slice is given, its pages are brought to the host. Beside one to read, the driver is told to keep them there:
 //!   what the device reads then, it reads over the bus. So a later fault of the device takes no page from under a slice.
-//! - **Speed.** After `host_mut` pages go to the GPU when a kernel first touches them. After `host` they stay on the host, and kernels
-//!   read and write them over the bus, until [`prefetch`](crate::Tensor::prefetch) or the next `host_mut`: before several kernels, prefetch.
+//! - **Speed.** After a slice the pages are on the host. Kernels move them to the GPU when they first touch them, or, once `host` has been
+//!   called, use them where they are: on an H200 a pass over 64 MiB takes 1.7 ms then, and 0.07 ms where
+//!   [`prefetch`](crate::Tensor::prefetch) has brought the pages to the GPU, which takes 1.5. So prefetch before several kernels.
 //! - **Rebuilds.** On a GPU a slice counts as work in flight: a rebuild waits for it, and fails with
 //!   [`Error::Timeout`](crate::Error::Timeout) if it does not end in time.
 //! - **Size.** Never more than the GPU has free, as if no page of other managed memory were on it.
