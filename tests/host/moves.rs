@@ -95,7 +95,10 @@ fn what_does_not_fit_is_refused() {
             "tensors[1]: extents [2, 4], but the first one has [2, 3]: only axis 0 may differ"
         );
         assert_eq!(reason(device.concat([&x], 2).unwrap_err()), "axis: axis 2, but there are 2 axes");
-        assert_eq!(reason(device.concat(Vec::<&Tensor<f32>>::new(), 0).unwrap_err()), "tensors: the list is empty, but at least one is needed");
+        assert_eq!(
+            reason(device.concat(Vec::<&Tensor<f32>>::new(), 0).unwrap_err()),
+            "tensors: the list is empty, but at least one is needed"
+        );
         assert_eq!(reason(device.pad(&x, &[(1, 1)], Pad::Edge).unwrap_err()), "widths: 1 pairs for 2 axes");
         assert_eq!(
             reason(device.pad(&x, &[(0, 0), (3, 0)], Pad::Reflect).unwrap_err()),
