@@ -141,7 +141,7 @@ fn what_overflows_or_leaves_the_buffer_is_refused_with_its_argument() {
     refused(x.split(0, 5).map(|parts| parts.0), "mid");
     refused(x.windows(0, 5, 1), "size");
     refused(x.windows(0, 0, 1), "size");
-    refused(x.windows(0, 1, 0), "size");
+    refused(x.windows(0, 1, 0), "step");
     refused(x.broadcast([4]), "extents");
     refused(x.broadcast([4, 4]), "extents");
     refused(x.reshape([3, 7]), "extents");

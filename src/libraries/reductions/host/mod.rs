@@ -9,7 +9,8 @@ mod columns;
 mod direct;
 mod lanes;
 // Under Miri there are no vectors, and so none of these loops.
-#[cfg(all(test, not(miri)))]
+#[cfg(test)]
+#[cfg(not(miri))]
 mod pair_tests;
 mod pairs;
 mod rows;

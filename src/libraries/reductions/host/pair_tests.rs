@@ -196,7 +196,7 @@ fn rows<T: Number>(device: &Device, pair: fn(f64, f64) -> T::Pair) {
             layout([1, 3, 1], [0, 1, 0], 0),
         ];
         case::<T>(device, random, kind, channels.clone(), &[0, 2], pair).check(device, "of channels");
-        let groups = channels.map(|layout| layout.broadcast(&of).unwrap());
+        let groups = channels.map(|layout| layout.broadcast(of).unwrap());
         case::<T>(device, random, kind, groups, &[1, 2], pair).check(device, "of groups");
     }
 }
