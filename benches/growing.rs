@@ -118,7 +118,7 @@ impl Bench {
             still += usize::from(!product.is_ready());
             let product = product.await_result().unwrap();
             assert!(
-                self.device.download(&product.view().slice((0, ..1)).unwrap()).unwrap().await_result().unwrap()
+                self.device.download(product.view().slice((0, ..1)).unwrap()).unwrap().await_result().unwrap()
                     == [n as f32]
             );
             all.shrink(n / 8).unwrap();

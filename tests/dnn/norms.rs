@@ -256,8 +256,8 @@ pub(crate) fn axes_that_do_not_fit_are_told(device: &Device) {
     for (norm, what) in [
         (NormKind::Layer(0), "the last 0 axes of [2, 6, 4]"),
         (NormKind::Rms(4), "the last 4 axes of [2, 6, 4]"),
-        (NormKind::Group(4), "4 of 6 channels"),
-        (NormKind::Group(0), "0 of 6 channels"),
+        (NormKind::Group(4), "4 groups of 6 channels"),
+        (NormKind::Group(0), "0 groups of 6 channels"),
     ] {
         let error = told(norm, &Affine::none(), 0.0);
         assert!(error.contains(what), "{error}");
