@@ -137,10 +137,7 @@ fn a_worker_that_dies_in_any_call_of_a_growth_takes_only_its_buffers_along() {
         for (round, call) in calls.iter().enumerate() {
             let file = told.join(call);
             std::fs::write(&file, "").unwrap();
-            let heard = match growth() {
-                Ok(()) => None,
-                Err(error) => Some(error),
-            };
+            let heard = growth().err();
             // What is given back is unmapped later, by whoever comes by.
             assert!(eventually(60, || device.zeros::<u8>(1).is_err() || !file.exists()), "{call} is not made");
             assert!(eventually(60, || device.generation() == 1 + round as u64), "{call}: {heard:?}");
