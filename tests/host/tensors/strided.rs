@@ -90,7 +90,7 @@ fn wide_rows<T: windlass::Element + PartialEq + From<u8>>(device: &Device) {
         part.0.clone().flat_map(|row| part.1.clone().map(move |column| row * columns + column)).for_each(|at| {
             model[at] = *next.next().unwrap();
         });
-        let given = down(device, &x.view().slice(part.clone()).unwrap());
+        let given = down(device, x.view().slice(part.clone()).unwrap());
         assert!(given == elements, "{rows} x {columns}: {part:?}");
         assert!(down(device, &x) == model, "{rows} x {columns}: {part:?}");
     }
