@@ -94,7 +94,7 @@ fn what_does_not_fit_is_refused() {
             reason(device.concat([&x, &y], 0).unwrap_err()),
             "tensors[1]: extents [2, 4], but the first one has [2, 3]: only axis 0 may differ"
         );
-        assert_eq!(reason(device.concat([&x], 2).unwrap_err()), "axis: axis 2, but there are 2 axes");
+        assert_eq!(reason(device.concat([&x], 2).unwrap_err()), "axis: axis 2, but the rank is 2");
         assert_eq!(
             reason(device.concat(Vec::<&Tensor<f32>>::new(), 0).unwrap_err()),
             "tensors: the list is empty, but at least one is needed"
@@ -204,10 +204,10 @@ fn elements_are_rolled_around_an_axis() {
             }
         }
         let x = device.zeros::<f32>([2, 3]).unwrap();
-        assert_eq!(reason(device.roll(&x, 1, 2).unwrap_err()), "axis: axis 2, but there are 2 axes");
+        assert_eq!(reason(device.roll(&x, 1, 2).unwrap_err()), "axis: axis 2, but the rank is 2");
         assert_eq!(
             reason(device.roll(device.zeros::<f32>([]).unwrap().view(), 1, 0).unwrap_err()),
-            "axis: axis 0, but there are 0 axes"
+            "axis: axis 0, but the rank is 0"
         );
     }
 }

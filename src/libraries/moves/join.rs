@@ -14,7 +14,7 @@ use crate::libraries::tensor_routine::TensorRoutine;
 /// The place of an axis among `rank`; a negative one counts from the end.
 pub(in crate::libraries) fn place(axis: isize, rank: usize) -> Result<usize> {
     let place = if axis < 0 { rank.checked_sub(axis.unsigned_abs()) } else { Some(axis.unsigned_abs()) };
-    let missing = || Error::invalid("axis", format!("axis {axis}, but there are {rank} axes"));
+    let missing = || Error::invalid("axis", format!("axis {axis}, but the rank is {rank}"));
     place.filter(|place| *place < rank).ok_or_else(missing)
 }
 

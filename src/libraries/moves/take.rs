@@ -160,7 +160,7 @@ impl TensorRoutine for Take {
             return Err(Error::invalid("indices", format!("{} is no type of a number of a slice", self.index)));
         }
         if self.axis >= self.x.rank() {
-            return Err(Error::invalid("axis", format!("axis {}, but there are {} axes", self.axis, self.x.rank())));
+            return Err(Error::invalid("axis", format!("axis {}, but the rank is {}", self.axis, self.x.rank())));
         }
         if self.x.is_empty() && self.len() > 0 {
             let what = format!("{} of them, but there is no slice: extents {:?}", self.indices.len(), self.x.shape());

@@ -43,7 +43,7 @@ fn place(name: &'static str, axis: i32, rank: usize) -> Result<usize> {
     let place = if axis < 0 { rank.checked_sub(axis.unsigned_abs() as usize) } else { Some(axis as usize) };
     place
         .filter(|place| *place < rank)
-        .ok_or_else(|| Error::invalid(name, format!("axis {axis}, but there are {rank} axes")))
+        .ok_or_else(|| Error::invalid(name, format!("axis {axis}, but the rank is {rank}")))
 }
 
 /// The axis of a call that has one, and whose argument is `axis`.

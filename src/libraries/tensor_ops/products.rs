@@ -28,7 +28,7 @@ fn vector(c: char) -> Term {
 fn place(name: &'static str, axis: isize, extents: &[usize]) -> Result<usize> {
     let rank = extents.len();
     let place = if axis < 0 { rank.checked_sub(axis.unsigned_abs()) } else { Some(axis.unsigned_abs()) };
-    let missing = || Error::invalid(name, format!("axis {axis}, but there are {rank} axes: {extents:?}"));
+    let missing = || Error::invalid(name, format!("axis {axis}, but the rank is {rank}: {extents:?}"));
     place.filter(|place| *place < rank).ok_or_else(missing)
 }
 

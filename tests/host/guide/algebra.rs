@@ -55,6 +55,8 @@ fn transforms(device: &Device) -> Result<()> {
     let stft = Stft::new(1024);
     let y = device.zeros::<Complex<f32>>([stft.frames(4096)?, 513])?;
     fft.stft(&stft, &x, &w, y)?;
+    let y = device.zeros::<Complex<f32>>(501)?;
+    fft.irfft(&y, 1000, &[-1])?;
     let stft = Stft::new(1024).hop(256).edges(Edges::Mirrored);
     let y = device.zeros::<Complex<f32>>([stft.frames(4096)?, 513])?;
     fft.stft(&stft, &x, &w, y)?;

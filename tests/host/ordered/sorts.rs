@@ -129,8 +129,8 @@ fn bad_calls_name_the_argument() {
     for device in devices() {
         let x = device.zeros::<f32>([2, 3]).unwrap();
         let what = |error: windlass::Error| refused(&error).1;
-        assert_eq!(what(device.sort(&x, 2).unwrap_err()), "axis 2, but there are 2 axes");
-        assert_eq!(what(device.argsort(&x, By::axis(-3)).unwrap_err()), "axis -3, but there are 2 axes");
+        assert_eq!(what(device.sort(&x, 2).unwrap_err()), "axis 2, but the rank is 2");
+        assert_eq!(what(device.argsort(&x, By::axis(-3)).unwrap_err()), "axis -3, but the rank is 2");
         assert_eq!(what(device.top_k(&x, 4, 1).unwrap_err()), "4 of 3 elements along axis 1");
         let one = device.tensor([1, 1], [1u8]).unwrap();
         let wide = one.broadcast([1usize << 33, 1]).unwrap();

@@ -91,7 +91,7 @@ fn products_refuse_what_does_not_fit() {
             "b: shape [5, 4, 4], but `a` has [2, 3, 4]: the axes before",
         ),
         (ops.tensordot(&x(&[2]), &x(&[3]), &[0], &[0]).unwrap_err(), "have different extents"),
-        (ops.tensordot(&x(&[2]), &x(&[2]), &[1], &[0]).unwrap_err(), "axes_a: axis 1, but there are 1 axes"),
+        (ops.tensordot(&x(&[2]), &x(&[2]), &[1], &[0]).unwrap_err(), "axes_a: axis 1, but the rank is 1"),
         (ops.tensordot(&x(&[2, 2]), &x(&[2]), &[0, 1], &[0, 0]).unwrap_err(), "is there twice"),
         (ops.tensordot(&x(&[2, 2]), &x(&[2]), &[0, 1], &[0]).unwrap_err(), "each has a partner"),
         (ops.outer(&x(&[1; 40]), &x(&[1; 40])).unwrap_err(), "80 axes, but a tensor has at most 64"),

@@ -130,7 +130,7 @@ fn nor_of_an_operation_of_another_crate(device: &Device, x: X) -> Result<()> {
 }
 
 fn what_memory_holds(device: &Device) -> Result<()> {
-    device.upload(vec![true])?; //~ a `bool` is stored as a `u8`
+    device.upload(vec![true])?; //~ a `bool` is stored as a `windlass::Bool`
     device.upload([1usize])?; //~ a `usize` as a `u64`
     device.upload(vec![Particle { x: 1.0 }])?; //~ of a struct of your own, store each field in a buffer
     device.upload(vec![vec![1.0f32]])?; //~ nested vectors as one (`.concat()`)

@@ -288,7 +288,7 @@ impl Layout {
     /// The number of the axis; a negative one counts from the end.
     fn axis(&self, name: &'static str, axis: isize) -> Result<usize> {
         place(axis, self.rank()).ok_or_else(|| {
-            Error::invalid(name, format!("axis {axis}, but there are {} axes: {:?}", self.rank(), self.extents))
+            Error::invalid(name, format!("axis {axis}, but the rank is {}: {:?}", self.rank(), self.extents))
         })
     }
 }

@@ -86,7 +86,7 @@ impl Layout {
     /// [`Error::InvalidArgument`] when `axis` is beyond the rank, or the rank was 64.
     pub fn unsqueeze(&self, axis: isize) -> Result<Self> {
         let Some(at) = place(axis, self.rank() + 1) else {
-            let what = format!("a new axis {axis}, but there are {} axes: {:?}", self.rank(), self.extents);
+            let what = format!("a new axis {axis}, but the rank is {}: {:?}", self.rank(), self.extents);
             return Err(Error::invalid("axis", what));
         };
         let (mut extents, mut strides) = (self.extents.clone(), self.strides.clone());

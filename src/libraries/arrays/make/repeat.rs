@@ -43,7 +43,7 @@ impl Device {
         let rank = x.rank();
         let place = if axis < 0 { rank.checked_sub(axis.unsigned_abs()) } else { Some(axis.unsigned_abs()) };
         let n = place.and_then(|place| x.shape().get(place)).copied();
-        let n = n.ok_or_else(|| Error::invalid("axis", format!("axis {axis}, but there are {rank} axes")))?;
+        let n = n.ok_or_else(|| Error::invalid("axis", format!("axis {axis}, but the rank is {rank}")))?;
         if counts.shape() != [n] {
             let what = format!("extents {:?}, but axis {axis} has {n} elements: one count for each", counts.shape());
             return Err(Error::invalid("counts", what));

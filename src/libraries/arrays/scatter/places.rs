@@ -28,7 +28,7 @@ fn from_start<I: Element>(index: Symbol<I>, n: i64) -> (Symbol<i64>, Symbol<crat
 /// The place of an axis; a negative one counts from the end.
 fn place(axis: isize, rank: usize) -> Result<usize> {
     let place = if axis < 0 { rank.checked_sub(axis.unsigned_abs()) } else { Some(axis.unsigned_abs()) };
-    let missing = || Error::invalid("axis", format!("axis {axis}, but there are {rank} axes"));
+    let missing = || Error::invalid("axis", format!("axis {axis}, but the rank is {rank}"));
     place.filter(|place| *place < rank).ok_or_else(missing)
 }
 

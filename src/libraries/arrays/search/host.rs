@@ -327,7 +327,8 @@ fn numbers<T: bytemuck::Pod + Sync>(
         return Ok(());
     }
     let value = values.at(place).map_or(0, |x| of(*x));
-    Err(Error::invalid("x", format!("number {place} of them is {value}, which is negative: there is no bin for it")))
+    let reason = format!("number {place} of them is {value}, which is negative: there is no bin for it");
+    Err(Error::invalid("x", reason).in_op("bincount", "arrays"))
 }
 
 /// Writes what is asked for.

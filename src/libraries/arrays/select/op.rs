@@ -59,7 +59,7 @@ impl TensorRoutine for Choose {
             return Err(Error::invalid("x", "it is not row-major"));
         }
         let n = x.shape().get(*axis).copied();
-        let n = n.ok_or_else(|| Error::invalid("axis", format!("axis {axis}, but there are {} axes", x.rank())))?;
+        let n = n.ok_or_else(|| Error::invalid("axis", format!("axis {axis}, but the rank is {}", x.rank())))?;
         if self.condition.rank() != 1 || self.condition.len() > n {
             let what = format!("extents {:?}, but it is a vector of at most {n} elements", self.condition.shape());
             return Err(Error::invalid("condition", what));

@@ -79,7 +79,7 @@ fn submit<O: Outputs>(
 ) -> Result<PendingDispatch<O::Tensors>> {
     let rank = layout.rank();
     let axis = if by.axis < 0 { rank.checked_sub(by.axis.unsigned_abs()) } else { Some(by.axis.unsigned_abs()) };
-    let missing = || Error::invalid("axis", format!("axis {}, but there are {rank} axes", by.axis));
+    let missing = || Error::invalid("axis", format!("axis {}, but the rank is {rank}", by.axis));
     let axis = axis.filter(|axis| *axis < rank).ok_or_else(missing).map_err(Sort::refused)?;
     let keep = k.unwrap_or_else(|| layout.shape().get(axis).copied().unwrap_or(0));
     let sort = Sort { dtype, axis, x: layout, keep, descending: by.descending, values, indices, bytes: None };

@@ -63,7 +63,7 @@ impl TensorRoutine for Sort {
     fn check_data(&self) -> Result<()> {
         self.order()?;
         let rank = self.x.rank();
-        let missing = || Error::invalid("axis", format!("axis {}, but there are {rank} axes", self.axis));
+        let missing = || Error::invalid("axis", format!("axis {}, but the rank is {rank}", self.axis));
         let n = self.x.shape().get(self.axis).copied().ok_or_else(missing)?;
         if u32::try_from(n).is_err() {
             let what =

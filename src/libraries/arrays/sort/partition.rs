@@ -11,7 +11,7 @@ fn check<T: Ordered>(x: &TensorRef<'_, T>, places: &[usize], axis: isize) -> Res
     let rank = x.rank();
     let place = if axis < 0 { rank.checked_sub(axis.unsigned_abs()) } else { Some(axis.unsigned_abs()) };
     let n = place.and_then(|place| x.shape().get(place)).copied();
-    let n = n.ok_or_else(|| Error::invalid("axis", format!("axis {axis}, but there are {rank} axes")))?;
+    let n = n.ok_or_else(|| Error::invalid("axis", format!("axis {axis}, but the rank is {rank}")))?;
     match places.iter().find(|place| **place >= n) {
         Some(place) => Err(Error::invalid("places", format!("place {place}, but axis {axis} has {n} elements"))),
         None => Ok(()),

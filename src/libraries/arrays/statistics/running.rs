@@ -15,7 +15,7 @@ use crate::libraries::reductions::{Max, Min, Reduction, Sum};
 /// The place of an axis; a negative one counts from the end.
 fn place(axis: isize, rank: usize) -> Result<u8> {
     let place = if axis < 0 { rank.checked_sub(axis.unsigned_abs()) } else { Some(axis.unsigned_abs()) };
-    let missing = || Error::invalid("axis", format!("axis {axis}, but there are {rank} axes"));
+    let missing = || Error::invalid("axis", format!("axis {axis}, but the rank is {rank}"));
     // A tensor has at most 64 axes.
     place.filter(|place| *place < rank).map(|place| place as u8).ok_or_else(missing)
 }

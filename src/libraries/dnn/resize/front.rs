@@ -132,7 +132,7 @@ fn axes(from: &[usize], to: &[usize], scales: Option<&[f64]>, resize: Resize) ->
         }
     };
     if let Some(axis) = (rank..Layout::MAX_RANK).find(|axis| resize.axes.is_some() && resize.has(*axis)) {
-        return Err(told(Error::invalid("axes", format!("axis {axis}, but there are {rank} axes"))));
+        return Err(told(Error::invalid("axes", format!("axis {axis}, but the rank is {rank}"))));
     }
     from.iter().zip(to).enumerate().filter_map(|of| one(of).transpose()).collect()
 }

@@ -70,7 +70,7 @@ fn operation(dtype: DType, x: Layout, along: Along, kind: ReductionKind) -> Resu
     let rank = x.rank();
     let axis =
         if along.axis < 0 { rank.checked_sub(along.axis.unsigned_abs()) } else { Some(along.axis.unsigned_abs()) };
-    let missing = || Error::invalid("axis", format!("axis {}, but there are {rank} axes", along.axis));
+    let missing = || Error::invalid("axis", format!("axis {}, but the rank is {rank}", along.axis));
     let axis = axis.filter(|axis| *axis < rank).ok_or_else(missing)?;
     let layout = Layout::row_major(x.shape())?;
     let turned = |layout: &Layout| if along.reverse { layout.flip(axis as isize) } else { Ok(layout.clone()) };

@@ -50,7 +50,7 @@ impl TensorRoutine for Scan {
             return Err(Error::invalid("x", what));
         }
         if self.axis >= self.x.rank() {
-            return Err(Error::invalid("axis", format!("axis {}, but there are {} axes", self.axis, self.x.rank())));
+            return Err(Error::invalid("axis", format!("axis {}, but the rank is {}", self.axis, self.x.rank())));
         }
         if self.output.shape() != self.x.shape() {
             let what = format!("extents {:?}, but the result has {:?}", self.output.shape(), self.x.shape());
