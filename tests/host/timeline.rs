@@ -126,6 +126,8 @@ fn devices_have_processes_and_a_trace_beside_the_recorder_is_told_as_well() {
     devices.iter().for_each(|device| copies(device, 1));
     assert!(eventually(LONG.as_secs(), || ended.0.load(SeqCst) == 4));
     assert_eq!(ended.1.load(SeqCst), 4, "one that wants times has them told to all");
+    // The recorder is told behind the trace.
+    assert!(eventually(LONG.as_secs(), || Read::of(&recorder).slices("copy").1.len() == 2));
     let read = Read::of(&recorder);
     read.check();
     assert_eq!(read.processes().len(), 3, "{:?}", read.processes());

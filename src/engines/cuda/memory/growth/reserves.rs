@@ -132,9 +132,11 @@ impl Growth {
         number
     }
 
-    /// The reserve that begins there.
+    /// The reserve in use that begins there. The driver may have given the addresses of one that is dropped to the next already,
+    /// before [`done`](Self::done) takes it off the list.
     pub(super) fn number_of(&self, address: u64) -> Option<u64> {
-        self.inner.lock().all.iter().find(|reserve| reserve.address == address).map(|reserve| reserve.number)
+        let inner = self.inner.lock();
+        inner.all.iter().find(|reserve| reserve.address == address && !reserve.dropped).map(|reserve| reserve.number)
     }
 
     /// The turn, unless another thread has it.
@@ -238,6 +240,20 @@ mod tests {
         growth.done(&work, 0, true);
         assert_eq!((growth.count(), growth.has_work()), (0, false));
         drop(held(&growth, number, None)); // finds nothing
+    }
+
+    #[test]
+    fn the_next_reserve_may_have_the_addresses_of_one_that_is_being_freed() {
+        let growth = Arc::new(Growth::default());
+        let first = growth.add(0x1000, 100);
+        assert_eq!(growth.number_of(0x1000), Some(first));
+        drop(held(&growth, first, None));
+        assert_eq!(growth.number_of(0x1000), None);
+        let work = growth.take_work().unwrap();
+        let second = growth.add(0x1000, 200);
+        assert_eq!(growth.number_of(0x1000), Some(second), "the driver has freed the first, which is still listed");
+        growth.done(&work, 0, true);
+        assert_eq!((growth.number_of(0x1000), growth.count()), (Some(second), 1));
     }
 
     #[test]
