@@ -106,8 +106,7 @@ impl Layout {
     pub fn row_major(extents: impl AsRef<[usize]>) -> Result<Self> {
         let extents = extents.as_ref();
         Self::check_rank(extents.len())?;
-        let strides = dense(extents.iter().rev()).map(|strides| strides.into_iter().rev().collect());
-        Self::admit(extents.into(), strides.ok_or_else(|| too_many(extents))?, 0)
+        Self::without_gaps(extents, true)
     }
 
     /// Without gaps, the first axis fastest, as NumPy's order "F".
@@ -117,7 +116,13 @@ impl Layout {
     pub fn column_major(extents: impl AsRef<[usize]>) -> Result<Self> {
         let extents = extents.as_ref();
         Self::check_rank(extents.len())?;
-        Self::admit(extents.into(), dense(extents.iter()).ok_or_else(|| too_many(extents))?, 0)
+        Self::without_gaps(extents, false)
+    }
+
+    /// It reaches as many elements as it has, so there is no more to [admit](Self::admit).
+    fn without_gaps(extents: &[usize], is_last_fastest: bool) -> Result<Self> {
+        let strides = dense(extents, is_last_fastest).ok_or_else(|| too_many(extents))?;
+        Ok(Layout { extents: Axes::from_slice(extents), strides, offset: 0 })
     }
 
     /// All elements of a buffer of `len`, which has been made, so that no size overflows.
@@ -312,16 +317,18 @@ fn place(at: isize, len: usize) -> Option<usize> {
     from_start.filter(|at| *at < len)
 }
 
-/// Strides without gaps, from the fastest axis; `None` if they overflow.
-fn dense<'a>(extents: impl Iterator<Item = &'a usize>) -> Option<Axes<isize>> {
-    let mut next = Some(1isize);
-    extents
-        .map(|n| {
-            let stride = next?;
-            next = isize::try_from((*n).max(1)).ok().and_then(|n| stride.checked_mul(n));
-            Some(stride)
-        })
-        .collect()
+/// Strides without gaps; `None` if there are more elements than `isize` can count.
+fn dense(extents: &[usize], is_last_fastest: bool) -> Option<Axes<isize>> {
+    let mut strides = Axes::from_elem(1, extents.len());
+    let mut next = 1isize;
+    let mut step = |(stride, n): (&mut isize, &usize)| {
+        *stride = next;
+        next = next.checked_mul(isize::try_from((*n).max(1)).ok()?)?;
+        Some(())
+    };
+    let mut axes = strides.iter_mut().zip(extents);
+    if is_last_fastest { axes.rev().try_for_each(&mut step)? } else { axes.try_for_each(&mut step)? }
+    Some(strides)
 }
 
 fn too_many(extents: &[usize]) -> Error {

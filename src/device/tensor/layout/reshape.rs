@@ -21,7 +21,7 @@ impl Layout {
             return Err(Error::invalid("extents", what));
         }
         let strides = match wanted {
-            0 => dense(extents.iter().rev()).map(|strides| strides.into_iter().rev().collect()),
+            0 => dense(extents, true),
             _ => self.strides_of(extents),
         };
         let strides = strides.ok_or_else(|| {

@@ -5,6 +5,7 @@ use crate::core::element::DType;
 use crate::core::error::{Error, Result};
 use crate::libraries::expressions::ir::{Expr, Id, Node, Op, check, describe, result_type};
 use crate::libraries::expressions::scalar::Scalar;
+use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -128,7 +129,7 @@ impl Drop for Open {
 
 impl Recording {
     pub(crate) fn new(serial: u64, inputs: &[DType]) -> Self {
-        let (scalars, nodes, seen) = (Vec::new(), Vec::new(), HashMap::default());
+        let (scalars, nodes, seen) = (Vec::new(), Vec::with_capacity(FEW / 2), HashMap::default());
         Recording { serial, inputs: inputs.to_vec(), scalars, nodes, seen, error: None }
     }
 
@@ -143,8 +144,13 @@ impl Recording {
         }
     }
 
+    /// Appends a node, which is checked.
     pub(crate) fn push(&mut self, op: Op, dtype: DType) -> Result<Id, String> {
-        let node = Node { op, dtype };
+        self.insert(Node { op, dtype }, true)
+    }
+
+    /// Appends a node, unless there is an equal one.
+    fn insert(&mut self, node: Node, is_checked: bool) -> Result<Id, String> {
         let known = match self.nodes.len() {
             ..=FEW => self.nodes.iter().position(|known| *known == node).map(|at| at as Id),
             _ => self.seen.get(&node).copied(),
@@ -156,11 +162,13 @@ impl Recording {
             return Err(format!("more than {} nodes: split it into several formulas", Expr::MAX_NODES));
         }
         let id = self.nodes.len() as Id;
-        let parameters: Vec<DType> = match op {
-            Op::Parameter(_) => self.scalars.iter().map(|scalar| scalar.dtype()).collect(),
-            _ => Vec::new(),
-        };
-        check(&node, &self.nodes, &self.inputs, &parameters)?;
+        if is_checked {
+            let parameters: SmallVec<[DType; 8]> = match node.op {
+                Op::Parameter(_) => self.scalars.iter().map(|scalar| scalar.dtype()).collect(),
+                _ => SmallVec::new(),
+            };
+            check(&node, &self.nodes, &self.inputs, &parameters)?;
+        }
         self.nodes.push(node);
         match self.nodes.len() {
             ..=FEW => {}
@@ -241,8 +249,9 @@ impl Recording {
         for (k, id) in op.operands().enumerate() {
             types.iter_mut().skip(k).for_each(|dtype| *dtype = self.dtype(id));
         }
+        // Which checks the operands' types, too.
         let dtype = result_type(&op, types, DType::Bool).map_err(|reason| Fault::Of(format!(": {reason}")))?;
-        Ok(self.push(op, dtype)?)
+        Ok(self.insert(Node { op, dtype }, false)?)
     }
 
     /// The message of a fault in an operation on these operands.
