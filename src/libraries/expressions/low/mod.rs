@@ -102,6 +102,12 @@ pub(crate) enum LowOp {
     /// On the bits alone: a NaN has a sign.
     Copysign,
     Fma,
+    /// `a * b + c`, both rounded. This and the next two are in no lowered form: the host engine joins a product and its only use.
+    MulAdd,
+    /// `a * b - c`, both rounded.
+    MulSub,
+    /// `c - a * b`, both rounded.
+    SubMul,
     /// Comparisons give 0 or 1 as `U8`.
     Eq,
     Ne,

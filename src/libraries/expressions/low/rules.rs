@@ -27,14 +27,26 @@ impl Low {
     /// From the loose form of what was computed to the exact one.
     pub(super) fn store(&mut self, dtype: DType, [re, im]: Parts) -> Parts {
         match dtype {
-            DType::F16 => [self.emit(LowOp::NarrowF16, Lane::U16, [re]); 2],
-            DType::Bf16 => [self.emit(LowOp::NarrowBf16, Lane::U16, [re]); 2],
+            DType::F16 => [self.narrow_half([LowOp::NarrowF16, LowOp::WidenF16], re); 2],
+            DType::Bf16 => [self.narrow_half([LowOp::NarrowBf16, LowOp::WidenBf16], re); 2],
             DType::F8E4M3 => [self.narrow(&E4M3, re); 2],
             DType::F8E5M2 => [self.narrow(&E5M2, re); 2],
             DType::F32 | DType::F64 => [self.same(LowOp::Canon, [re]); 2],
             DType::C32 | DType::C64 => [self.same(LowOp::Canon, [re]), self.same(LowOp::Canon, [im])],
             _ => [re, im],
         }
+    }
+
+    /// A half of a value; on the host the one that the value was widened from, if that was rounded. The compiler of PTX finds that
+    /// itself.
+    fn narrow_half(&mut self, [narrow, widen]: [LowOp; 2], value: Value) -> Value {
+        let made = |value: Value, op: LowOp| self.instrs().get(value as usize).filter(|instr| instr.op == op);
+        if let Some([half, ..]) = made(value, widen).map(|instr| instr.args).filter(|_| self.keeps)
+            && made(half, narrow).is_some()
+        {
+            return half;
+        }
+        self.emit(narrow, Lane::U16, [value])
     }
 
     pub(super) fn select_parts(&mut self, condition: Value, [a, a_im]: Parts, [b, b_im]: Parts) -> Parts {

@@ -149,8 +149,9 @@ impl Writer {
                 self.unless_nan(Lane::U16, "f32", a, rounded, "0x7fff")
             }
             LowOp::Canon => self.canonical(lane, a),
-            // Inputs and the like come from memory, calls were expanded.
+            // Inputs and the like come from memory, calls were expanded; the others are not in a form for PTX.
             LowOp::Input(..) | LowOp::Uniform(_) | LowOp::Position(_) | LowOp::Call(_) | LowOp::Odd => a,
+            LowOp::MulAdd | LowOp::MulSub | LowOp::SubMul => a,
             LowOp::Far(function) => far::call(self, function, lane, [a, b, c]),
         }
     }

@@ -174,8 +174,38 @@ impl Canonical for f64 {
     }
 }
 
+/// A product as the first operand of an operation. Both are rounded.
+pub(super) struct OfProduct<O>(std::marker::PhantomData<O>);
+
+/// A product as the second operand.
+pub(super) struct WithProduct<O>(std::marker::PhantomData<O>);
+
+impl<T: std::ops::Mul<Output = T>, O: Map2<T, R = T>> Map3<T> for OfProduct<O> {
+    type A = T;
+    #[inline(always)]
+    fn map(a: T, b: T, c: T) -> T {
+        O::map(a * b, c)
+    }
+}
+
+impl<T: std::ops::Mul<Output = T>, O: Map2<T, R = T>> Map3<T> for WithProduct<O> {
+    type A = T;
+    #[inline(always)]
+    fn map(a: T, b: T, c: T) -> T {
+        O::map(c, a * b)
+    }
+}
+
 /// An operation whose result is stored: what most outputs end with, in one loop.
 pub(super) struct Then<O>(std::marker::PhantomData<O>);
+
+impl<T, O: Map1<T, R: Canonical>> Map1<T> for Then<O> {
+    type R = O::R;
+    #[inline(always)]
+    fn map(a: T) -> O::R {
+        O::map(a).canonical()
+    }
+}
 
 impl<T: Canonical, O: Map2<T, R = T>> Map2<T> for Then<O> {
     type R = T;

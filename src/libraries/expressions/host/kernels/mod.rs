@@ -181,6 +181,14 @@ loops!(three vectors3 scalar3 Map3 [O::A: Copy] |args, at, value| {
     }
 });
 
+/// The loop of an operation that only vectors need.
+pub(super) fn three_in_vectors<O: Map3<T>, T: Copy>(_: Level) -> Kernel
+where
+    O::A: Copy,
+{
+    vectors3::<O, T>
+}
+
 /// The loop of an operation that vectors have no instruction for: element by element, whatever the level.
 pub(super) fn one_alone<O: Map1<T>, T: Copy>(_: Level) -> Kernel {
     scalar1::<O, T>

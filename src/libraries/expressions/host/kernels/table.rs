@@ -2,7 +2,7 @@
 
 use super::arithmetic::*;
 use super::convert::{NarrowBf16, Odd, To, WidenBf16};
-use super::{Kernel, Level, half, one, one_alone, three, two, two_alone};
+use super::{Kernel, Level, half, one, one_alone, three, three_in_vectors, two, two_alone};
 use crate::libraries::expressions::functions;
 use crate::libraries::expressions::low::{Instr, Lane, LowOp};
 
@@ -73,6 +73,10 @@ pub(in super::super) fn find(instr: &Instr, level: Level) -> Option<Kernel> {
         LowOp::RoundEven => floats!(one, RoundEven, from, level),
         LowOp::Copysign => floats!(two, Copysign, from, level),
         LowOp::Fma => floats!(three, Fma, from, level),
+        LowOp::MulAdd | LowOp::MulSub | LowOp::SubMul if level < Level::Vectors => None,
+        LowOp::MulAdd => floats!(three_in_vectors, OfProduct<Add>, from, level),
+        LowOp::MulSub => floats!(three_in_vectors, OfProduct<Sub>, from, level),
+        LowOp::SubMul => floats!(three_in_vectors, WithProduct<Sub>, from, level),
         LowOp::Eq => wrapping!(two, Eq, from, level),
         LowOp::Ne => wrapping!(two, Ne, from, level),
         LowOp::Lt => all!(two, Lt, from, level),
@@ -84,6 +88,7 @@ pub(in super::super) fn find(instr: &Instr, level: Level) -> Option<Kernel> {
         LowOp::Convert => convert(from, instr.lane, level),
         LowOp::WidenF16 => Some(half::widen(level)),
         LowOp::WidenBf16 => Some(one::<WidenBf16, u16>(level)),
+        LowOp::NarrowF16 if from == Lane::F64 => half::narrow_double(level),
         LowOp::NarrowF16 => Some(half::narrow(level)),
         LowOp::NarrowBf16 => Some(one::<NarrowBf16, f32>(level)),
         LowOp::Odd => Some(one::<Odd, f64>(level)),
@@ -104,6 +109,13 @@ pub(in super::super) fn find_then_canon(instr: &Instr, level: Level) -> Option<K
         LowOp::Minimum => floats!(two, Then<Minimum>, from, level),
         LowOp::Maximum => floats!(two, Then<Maximum>, from, level),
         LowOp::Fma => floats!(three, Then<Fma>, from, level),
+        LowOp::MulAdd | LowOp::MulSub | LowOp::SubMul if level < Level::Vectors => None,
+        LowOp::MulAdd => floats!(three_in_vectors, Then<OfProduct<Add>>, from, level),
+        LowOp::MulSub => floats!(three_in_vectors, Then<OfProduct<Sub>>, from, level),
+        LowOp::SubMul => floats!(three_in_vectors, Then<WithProduct<Sub>>, from, level),
+        // Integers make no NaN.
+        LowOp::Convert if instr.lane.is_float() && !from.is_float() => find(instr, level),
+        LowOp::Convert if (from, instr.lane) == (Lane::F64, Lane::F32) => Some(one::<Then<To<f32>>, f64>(level)),
         // Their loops do it.
         LowOp::Call(function) => functions::call(function, from, level),
         _ => None,
