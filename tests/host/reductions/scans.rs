@@ -221,10 +221,13 @@ pub(crate) fn side_by_side(devices: &[Device], most: usize) {
 
 /// Lines whose elements are neighbours, of lengths about those at which another way begins.
 pub(crate) fn neighbours(devices: &[Device], most: usize) {
-    for (k, n) in [1, 16, 17, 32, 33, 95, 480, 1023, 1024, 1025, 2048, 4096, 4097, 8192, 8193, 9000, 40_000, 270_000]
-        .into_iter()
-        .filter(|n| *n <= most)
-        .enumerate()
+    for (k, n) in [
+        1, 16, 17, 31, 32, 33, 64, 65, 95, 96, 97, 480, 511, 513, 991, 993, 1023, 1024, 1025, 2048, 4096, 4097, 8192,
+        8193, 9000, 40_000, 270_000,
+    ]
+    .into_iter()
+    .filter(|n| *n <= most)
+    .enumerate()
     {
         let rows = if n < 5000 { [1, 3, 35][k % 3] } else { 2 };
         let (exclusive, reverse) = (k % 2 == 1, k % 5 < 2);

@@ -1,4 +1,4 @@
-//! Totals and scans of chunks, one or several side by side.
+//! Totals and scans: of a chunk, whose values follow one another, and of many chunks side by side, each in a lane.
 
 use super::{Accumulator, Chunk, Fold};
 
@@ -21,54 +21,37 @@ fn scanned<A: Accumulator>(mut own: A, chunk: &mut [A], exclusive: bool, join: i
     }
 }
 
-/// Chunks that are taken side by side: in one alone each sum waits for the one before.
-pub(super) const BESIDE: usize = 4;
-
-/// The totals of the first `n` elements of chunks, from a value on.
-pub(super) fn totals_beside<A: Accumulator>(fold: Fold, from: A, chunks: &[Chunk<A>; BESIDE], n: usize) -> [A; BESIDE] {
-    fn all<A: Copy>(from: A, chunks: &[Chunk<A>; BESIDE], n: usize, join: impl Fn(A, A) -> A) -> [A; BESIDE] {
-        let [a, b, c, d] = chunks.each_ref().map(|chunk| chunk.get(..n).unwrap_or_default());
-        let [mut p, mut q, mut r, mut s] = [from; BESIDE];
-        for ((a, b), (c, d)) in a.iter().zip(b).zip(c.iter().zip(d)) {
-            (p, q, r, s) = (join(p, *a), join(q, *b), join(r, *c), join(s, *d));
+/// Joins the values of rows, one after the other, to those of lanes.
+pub(super) fn join_rows<A: Accumulator>(fold: Fold, own: &mut Chunk<A>, rows: &[Chunk<A>]) {
+    fn all<A: Copy>(own: &mut Chunk<A>, rows: &[Chunk<A>], join: impl Fn(A, A) -> A) {
+        for row in rows {
+            own.iter_mut().zip(row).for_each(|(own, value)| *own = join(*own, *value));
         }
-        [p, q, r, s]
     }
     match fold {
-        Fold::Add => all(from, chunks, n, A::add),
-        Fold::Mul => all(from, chunks, n, A::mul),
-        Fold::Min => all(from, chunks, n, A::min),
-        Fold::Max => all(from, chunks, n, A::max),
+        Fold::Add => all(own, rows, A::add),
+        Fold::Mul => all(own, rows, A::mul),
+        Fold::Min => all(own, rows, A::min),
+        Fold::Max => all(own, rows, A::max),
     }
 }
 
-/// The scans of the first `n` elements of chunks, each from a value of its own on.
-pub(super) fn scan_beside<A: Accumulator>(
-    fold: Fold,
-    from: [A; BESIDE],
-    chunks: &mut [Chunk<A>; BESIDE],
-    n: usize,
-    exclusive: bool,
-) {
-    fn all<A: Copy>(
-        [mut p, mut q, mut r, mut s]: [A; BESIDE],
-        chunks: &mut [Chunk<A>; BESIDE],
-        n: usize,
-        exclusive: bool,
-        join: impl Fn(A, A) -> A,
-    ) {
-        let [a, b, c, d] = chunks.each_mut().map(|chunk| chunk.get_mut(..n).unwrap_or_default());
-        for ((a, b), (c, d)) in a.iter_mut().zip(b).zip(c.iter_mut().zip(d)) {
-            let next = (join(p, *a), join(q, *b), join(r, *c), join(s, *d));
-            (*a, *b, *c, *d) = if exclusive { (p, q, r, s) } else { next };
-            (p, q, r, s) = next;
+/// Puts what lanes have then, or had before, in the place of each value.
+pub(super) fn scan_rows<A: Accumulator>(fold: Fold, own: &mut Chunk<A>, rows: &mut [Chunk<A>], exclusive: bool) {
+    fn all<A: Copy>(own: &mut Chunk<A>, rows: &mut [Chunk<A>], exclusive: bool, join: impl Fn(A, A) -> A) {
+        for row in rows {
+            for (own, value) in own.iter_mut().zip(row) {
+                let next = join(*own, *value);
+                *value = if exclusive { *own } else { next };
+                *own = next;
+            }
         }
     }
     match fold {
-        Fold::Add => all(from, chunks, n, exclusive, A::add),
-        Fold::Mul => all(from, chunks, n, exclusive, A::mul),
-        Fold::Min => all(from, chunks, n, exclusive, A::min),
-        Fold::Max => all(from, chunks, n, exclusive, A::max),
+        Fold::Add => all(own, rows, exclusive, A::add),
+        Fold::Mul => all(own, rows, exclusive, A::mul),
+        Fold::Min => all(own, rows, exclusive, A::min),
+        Fold::Max => all(own, rows, exclusive, A::max),
     }
 }
 

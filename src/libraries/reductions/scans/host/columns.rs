@@ -71,7 +71,7 @@ impl Columns {
                 let from = at + number as isize * level.strides[1] + first as isize;
                 let n = (lines - first).min(CHUNK);
                 // SAFETY: the caller's promise.
-                unsafe { (ends.load)(x.wrapping_offset(from * size), 1, n, &mut values) };
+                unsafe { (ends.load)(x.wrapping_offset(from * size), 1, values.get_mut(..n).unwrap_or_default()) };
                 row(number, first, values.get(..n).unwrap_or_default());
             }
         }
@@ -139,7 +139,7 @@ impl Columns {
                     out.iter_mut().zip(own.iter()).for_each(|(out, own)| *out = *own);
                 }
                 // SAFETY: these elements are this task's alone (the caller's promise).
-                unsafe { (ends.store)(to, 1, values.len(), &out) };
+                unsafe { (ends.store)(to, 1, out.get(..values.len()).unwrap_or_default()) };
             };
             // SAFETY: the caller's promise.
             unsafe { Self::rows((level, ends), x.get(), (at, count(level, begins), lines), &mut row) };

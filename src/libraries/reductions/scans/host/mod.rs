@@ -7,6 +7,7 @@
 mod chunks;
 mod columns;
 mod numbers;
+mod tile;
 
 pub(in crate::libraries) use numbers::{Accumulator, Fold, Stored};
 
@@ -20,28 +21,29 @@ use crate::core::truth::Bool;
 use crate::device::tensor::Layout;
 use crate::libraries::reductions::ReductionKind;
 use crate::numerics::parallel;
-use chunks::{BESIDE, scan_beside, scan_chunk, total, totals_beside};
+use chunks::{join_rows, scan_chunk, scan_rows, total};
 use columns::Columns;
 use half::{bf16, f16};
 use std::ops::Range;
+use tile::{TILE, Tile, is_along, segments, turn};
 
 /// The elements of a chunk, as they are accumulated.
 type Chunk<A> = [A; CHUNK];
 
 /// Reads elements at equal distances.
-type Load<A> = unsafe fn(*const u8, isize, usize, &mut Chunk<A>);
+type Load<A> = unsafe fn(*const u8, isize, &mut [A]);
 /// Writes as many.
-type Store<A> = unsafe fn(*mut u8, isize, usize, &Chunk<A>);
+type Store<A> = unsafe fn(*mut u8, isize, &[A]);
 
 /// # Safety
-/// There are `n` elements of this type at this distance.
-unsafe fn load<A, T: Stored<A>>(from: *const u8, stride: isize, n: usize, to: &mut Chunk<A>) {
+/// There are as many elements of this type at this distance.
+unsafe fn load<A, T: Stored<A>>(from: *const u8, stride: isize, to: &mut [A]) {
     if stride == 1 {
         // SAFETY: the caller's promise.
-        let from = unsafe { std::slice::from_raw_parts(from.cast::<T>(), n) };
+        let from = unsafe { std::slice::from_raw_parts(from.cast::<T>(), to.len()) };
         return to.iter_mut().zip(from).for_each(|(value, x)| *value = x.open());
     }
-    for (i, value) in (0..).zip(to.iter_mut().take(n)) {
+    for (i, value) in (0..).zip(to) {
         // SAFETY: the caller's promise.
         *value = unsafe { *from.cast::<T>().offset(i * stride) }.open();
     }
@@ -51,8 +53,8 @@ unsafe fn load<A, T: Stored<A>>(from: *const u8, stride: isize, n: usize, to: &m
 ///
 /// # Safety
 /// As [`load`].
-unsafe fn load_truth<T: Copy + PartialEq + Default>(from: *const u8, stride: isize, n: usize, to: &mut Chunk<u64>) {
-    for (i, value) in (0..).zip(to.iter_mut().take(n)) {
+unsafe fn load_truth<T: Copy + PartialEq + Default>(from: *const u8, stride: isize, to: &mut [u64]) {
+    for (i, value) in (0..).zip(to) {
         // SAFETY: the caller's promise.
         *value = (unsafe { *from.cast::<T>().offset(i * stride) } != T::default()).into();
     }
@@ -60,13 +62,13 @@ unsafe fn load_truth<T: Copy + PartialEq + Default>(from: *const u8, stride: isi
 
 /// # Safety
 /// As [`load`]; nothing else uses the elements.
-unsafe fn store<A: Copy, T: Stored<A>>(to: *mut u8, stride: isize, n: usize, from: &Chunk<A>) {
+unsafe fn store<A: Copy, T: Stored<A>>(to: *mut u8, stride: isize, from: &[A]) {
     if stride == 1 {
         // SAFETY: the caller's promise.
-        let to = unsafe { std::slice::from_raw_parts_mut(to.cast::<T>(), n) };
+        let to = unsafe { std::slice::from_raw_parts_mut(to.cast::<T>(), from.len()) };
         return to.iter_mut().zip(from).for_each(|(x, value)| *x = T::close(*value));
     }
-    for (i, value) in (0..).zip(from.iter().take(n)) {
+    for (i, value) in (0..).zip(from) {
         // SAFETY: the caller's promise.
         unsafe { *to.cast::<T>().offset(i * stride) = T::close(*value) };
     }
@@ -74,8 +76,8 @@ unsafe fn store<A: Copy, T: Stored<A>>(to: *mut u8, stride: isize, n: usize, fro
 
 /// # Safety
 /// As [`store`].
-unsafe fn store_again<A: Copy, T: Stored<A>>(to: *mut u8, stride: isize, n: usize, from: &Chunk<A>) {
-    for (i, value) in (0..).zip(from.iter().take(n)) {
+unsafe fn store_again<A: Copy, T: Stored<A>>(to: *mut u8, stride: isize, from: &[A]) {
+    for (i, value) in (0..).zip(from) {
         // SAFETY: the caller's promise.
         unsafe { *to.cast::<T>().offset(i * stride) = T::again(*value) };
     }
@@ -118,23 +120,6 @@ fn offsets(level: &Level, task: usize) -> Offsets {
     offsets
 }
 
-/// Those of tasks that follow one another: to divide for each would take longer than the sums of its chunk.
-fn offsets_beside(level: &Level, tasks: Range<usize>) -> [Offsets; BESIDE] {
-    let along = level.loops.first().and_then(|layout| layout.shape().last()).copied().unwrap_or(1).max(1);
-    let step = of_loops(level, |layout| layout.strides().last().copied().unwrap_or_default());
-    let (mut own, mut left) = (offsets(level, tasks.start), along - tasks.start % along);
-    let mut all = [own; BESIDE];
-    for (task, slot) in tasks.zip(&mut all) {
-        if left == 0 {
-            (own, left) = (offsets(level, task), along);
-        }
-        *slot = own;
-        left -= 1;
-        own.iter_mut().zip(step).for_each(|(offset, step)| *offset = offset.wrapping_add(step));
-    }
-    all
-}
-
 /// Tasks below which a second thread costs more than it gains.
 const FEW: usize = 1 << 10;
 
@@ -146,10 +131,10 @@ fn each(tasks: usize, few: usize, run: &(dyn Fn(usize) + Sync)) {
     }
 }
 
-/// Calls `run` with the tasks of a level, [`BESIDE`] at a time.
-fn by_groups(level: &Level, run: &(dyn Fn(Range<usize>) + Sync)) {
+/// Calls `run` with the tasks of a level, so many at a time.
+fn by_tiles(level: &Level, most: usize, run: &(dyn Fn(Range<usize>) + Sync)) {
     let tasks = level.tasks();
-    each(tasks.div_ceil(BESIDE), FEW / BESIDE, &|group| run(group * BESIDE..tasks.min((group + 1) * BESIDE)));
+    each(tasks.div_ceil(most), FEW / most, &|tile| run(tile * most..tasks.min((tile + 1) * most)));
 }
 
 /// The elements of a chunk.
@@ -173,13 +158,50 @@ unsafe fn walk<A: Accumulator>(scan: &Scan, ends: &Ends<A>, x: *const u8, output
     let Some((first, inner)) = levels.split_first() else { return Ok(()) };
     let [begin, identity] = ends.begin;
     let bases = (Shared(x.cast_mut()), Shared(output));
-    // A chunk of elements.
-    let read = |at: isize, n: usize, chunk: &mut Chunk<A>| {
-        let from = bases.0.get().cast_const().wrapping_offset(at * ends.sizes[0] as isize);
-        // SAFETY: the chunk lies inside the operand (the caller's promise).
-        unsafe { (ends.load)(from, first.strides[1], n, chunk) };
+    // The elements of a tile, each chunk in a lane, and how many chunks and elements of a chunk there are. What a chunk lacks changes
+    // nothing.
+    let read = |tasks: Range<usize>, lanes: &mut Tile<A>| -> [usize; 2] {
+        let mut chunks = [[identity; CHUNK]; TILE];
+        let mut used = [tasks.len(), 0];
+        segments(first, tasks, &mut |places, [_, at, ..], n| {
+            let from = bases.0.get().cast_const().wrapping_offset(at * ends.sizes[0] as isize);
+            let values = chunks.as_flattened_mut().get_mut(places.start * CHUNK..places.start * CHUNK + n);
+            // SAFETY: these elements of a line lie inside the operand (the caller's promise).
+            unsafe { (ends.load)(from, first.strides[1], values.unwrap_or_default()) };
+            used[1] = used[1].max(n.min(CHUNK));
+        });
+        turn(&chunks, lanes, used);
+        used
+    };
+    // The scan of a tile, from what lanes begin with.
+    let finish = |tasks: Range<usize>, lanes: &mut Tile<A>, used: [usize; 2], from: &mut Chunk<A>| {
+        scan_rows(fold, from, lanes.get_mut(..used[1]).unwrap_or_default(), scan.exclusive);
+        let mut chunks = [[identity; CHUNK]; TILE];
+        turn(lanes, &mut chunks, [used[1], used[0]]);
+        segments(first, tasks, &mut |places, [to, ..], n| {
+            let target = bases.1.get().wrapping_offset(to * ends.sizes[1] as isize);
+            let values = chunks.as_flattened().get(places.start * CHUNK..places.start * CHUNK + n);
+            // SAFETY: the elements lie inside the operand, and are this task's alone (the caller's promise).
+            unsafe { (ends.store)(target, first.strides[0], values.unwrap_or_default()) };
+        });
     };
     let columns = Columns::of(first);
+    let chunks = first.len.div_ceil(CHUNK);
+    if columns.is_none() && chunks <= TILE && (chunks == 1 || is_along(first)) {
+        // A tile has whole lines.
+        by_tiles(first, TILE / chunks * chunks, &|tasks| {
+            let mut lanes = [[identity; CHUNK]; TILE];
+            let used = read(tasks.clone(), &mut lanes);
+            let mut from = [begin; CHUNK];
+            if chunks > 1 {
+                from = [identity; CHUNK];
+                join_rows(fold, &mut from, lanes.get(..used[1]).unwrap_or_default());
+                from.chunks_exact_mut(chunks).for_each(|line| scan_chunk(fold, begin, line, true));
+            }
+            finish(tasks, &mut lanes, used, &mut from);
+        });
+        return Ok(());
+    }
     let mut totals: Vec<Vec<A>> = room::with_capacity(inner.len())?;
     for k in 0..inner.len() {
         let Some(level) = levels.get(k) else { break };
@@ -192,21 +214,16 @@ unsafe fn walk<A: Accumulator>(scan: &Scan, ends: &Ends<A>, x: *const u8, output
             continue;
         }
         let Some(before) = totals.last() else {
-            by_groups(level, &|tasks| {
-                let places = offsets_beside(level, tasks.clone());
-                let mut chunks = [[identity; CHUNK]; BESIDE];
-                let mut most = 0;
-                for (_, ([_, at, _, begins], chunk)) in tasks.clone().zip(places.into_iter().zip(&mut chunks)) {
-                    let n = count(level, begins);
-                    read(at, n, chunk);
-                    most = usize::max(most, n);
-                }
-                // What a chunk lacks changes nothing.
-                let totals = totals_beside(fold, identity, &chunks, most);
-                for (_, ([_, _, number, _], total)) in tasks.zip(places.into_iter().zip(totals)) {
-                    // SAFETY: each task has a total of its own, of as many as there are.
-                    unsafe { to.get().offset(number).write(total) };
-                }
+            by_tiles(level, TILE, &|tasks| {
+                let (mut lanes, mut own) = ([[identity; CHUNK]; TILE], [identity; CHUNK]);
+                let [_, rows] = read(tasks.clone(), &mut lanes);
+                join_rows(fold, &mut own, lanes.get(..rows).unwrap_or_default());
+                segments(level, tasks, &mut |places, [_, _, number, _], _| {
+                    for (total, number) in own.get(places).into_iter().flatten().zip(number..) {
+                        // SAFETY: each task has a total of its own, of as many as there are; those of a line lie side by side.
+                        unsafe { to.get().offset(number).write(*total) };
+                    }
+                });
             });
             totals.push(own);
             continue;
@@ -241,26 +258,15 @@ unsafe fn walk<A: Accumulator>(scan: &Scan, ends: &Ends<A>, x: *const u8, output
         unsafe { columns.scan((first, ends), (fold, scan.exclusive), x, output, before) };
         return Ok(());
     }
-    by_groups(first, &|tasks| {
-        let mut chunks = [[identity; CHUNK]; BESIDE];
-        let mut from = [begin; BESIDE];
-        let mut places = [(0, 0); BESIDE];
-        let mut most = 0;
-        let slots = chunks.iter_mut().zip(&mut from).zip(&mut places);
-        let offsets = offsets_beside(first, tasks.clone());
-        for ((_, [to, at, number, begins]), ((chunk, from), place)) in tasks.clone().zip(offsets).zip(slots) {
-            let n = count(first, begins);
-            *from = before.map_or(begin, |before| before.get(number as usize).copied().unwrap_or(begin));
-            *place = (to, n);
-            read(at, n, chunk);
-            most = usize::max(most, n);
-        }
-        scan_beside(fold, from, &mut chunks, most, scan.exclusive);
-        for (_, (chunk, (to, n))) in tasks.zip(chunks.iter().zip(places)) {
-            let target = bases.1.get().wrapping_offset(to * ends.sizes[1] as isize);
-            // SAFETY: the chunk lies inside the operand, and is this task's alone (the caller's promise).
-            unsafe { (ends.store)(target, first.strides[0], n, chunk) };
-        }
+    by_tiles(first, TILE, &|tasks| {
+        let (mut lanes, mut from) = ([[identity; CHUNK]; TILE], [begin; CHUNK]);
+        let used = read(tasks.clone(), &mut lanes);
+        segments(first, tasks.clone(), &mut |places, [_, _, number, _], _| {
+            for (from, number) in from.get_mut(places).into_iter().flatten().zip(number as usize..) {
+                *from = before.and_then(|before| before.get(number)).copied().unwrap_or(begin);
+            }
+        });
+        finish(tasks, &mut lanes, used, &mut from);
     });
     Ok(())
 }
