@@ -1,8 +1,10 @@
 //! Infinities, NaN and numbers at the ends of exponents: what reductions, scans, quantiles and counts make of them.
 
+use crate::common::edge::by_turns;
 use windlass::arrays::{Combine, Method};
 use windlass::reductions::{All, SoftmaxElement};
-use windlass::{Device, Element, F8E5M2, PendingDispatch, Tensor, f16};
+use windlass::tensor::Layout;
+use windlass::{Device, Element, F8E5M2, PendingDispatch, Tensor, TensorRef, f16};
 
 fn all<T: Element>(device: &Device, x: &Tensor<T>) -> Vec<T> {
     device.download(x).unwrap().await_result().unwrap()
@@ -53,6 +55,41 @@ fn softmax<T: SoftmaxElement + Into<f64>>(devices: &[Device], of: fn(f64) -> T) 
     }
 }
 
+/// Rows of a large tensor, with others between them, have the bits of the same rows in small ones.
+fn many_rows<T: SoftmaxElement>(devices: &[Device], of: fn(f64) -> T) {
+    const FEW: usize = 5;
+    for n in [64, 65, 512, 1000, 1024, 1088] {
+        let rows = ((1 << 16) / n + FEW) / FEW * FEW;
+        let element = |k: usize| match (k / n % 7, k % 61) {
+            (3, 5) => f64::NAN,
+            (4, 6) => f64::INFINITY,
+            (5, _) => f64::NEG_INFINITY,
+            (6, 7) => f64::NEG_INFINITY,
+            _ => (k * 7919 % 10_007) as f64 / 300.0 - 20.0,
+        };
+        let x: Vec<T> = (0..rows * n).map(|k| of(element(k))).collect();
+        // A row, then as many others; all begin one element further than memory.
+        let apart: Vec<T> = x.chunks(n).flat_map(|row| row.iter().copied().chain(vec![of(1.0); n])).collect();
+        for device in devices {
+            let buffer = by_turns(device, [&apart[..1], &apart].concat());
+            let layout = Layout::new([rows, n], [2 * n as isize, 1], 1).unwrap();
+            let view = TensorRef::from_buffer(&buffer, layout).unwrap();
+            for logarithm in [false, true] {
+                let call = |x: &TensorRef<'_, T>| match logarithm {
+                    true => read(device, device.log_softmax(x, 1).unwrap()),
+                    false => read(device, device.softmax(x, 1).unwrap()),
+                };
+                let got = call(&view);
+                for (some, got) in x.chunks(FEW * n).zip(got.chunks(FEW * n)) {
+                    let wanted = call(&device.tensor([FEW, n], some.to_vec()).unwrap().view());
+                    let same = bytemuck::cast_slice::<T, u8>(got) == bytemuck::cast_slice::<T, u8>(&wanted);
+                    assert!(same, "{} rows of {n} {}, {logarithm}, {device:?}", rows, T::DTYPE);
+                }
+            }
+        }
+    }
+}
+
 fn logsumexp(devices: &[Device]) {
     let (inf, nan) = (f64::INFINITY, f64::NAN);
     for device in devices {
@@ -82,6 +119,8 @@ pub(crate) fn exponentials(devices: &[Device]) {
     softmax::<f32>(devices, |x| x as f32);
     softmax::<f64>(devices, |x| x);
     softmax::<f16>(devices, f16::from_f64);
+    many_rows::<f32>(devices, |x| x as f32);
+    many_rows::<f64>(devices, |x| x);
     logsumexp(devices);
 }
 

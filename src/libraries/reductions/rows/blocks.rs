@@ -1,5 +1,5 @@
 //! Some rows at a time: what the reduction has read is in a cache when the map reads it. Exponentials of softmax are kept from the sum
-//! to the map, so that each is computed once.
+//! to the map, so that each is computed once; where a row is one group, it stays in the first cache until its sum is there.
 
 use super::super::exponentials;
 use super::super::host::run as reduce;
@@ -7,6 +7,7 @@ use super::super::host::spread::Normal;
 use super::super::kind::ReductionKind;
 use super::super::op::Reduce;
 use super::super::shape::Shape;
+use super::super::space::{CHAINS, GROUP};
 use super::op::Rows;
 use super::softmax::of_exponential;
 use crate::core::element::DType;
@@ -15,8 +16,10 @@ use crate::core::room;
 use crate::core::sync::Arc;
 use crate::device::tensor::Layout;
 use crate::libraries::expressions::formula::{Shared, record};
+use crate::libraries::expressions::host::blocks::{Array, Scratch};
 use crate::libraries::expressions::op::Map;
 use crate::numerics::parallel;
+use smallvec::SmallVec;
 
 /// Elements below which rows are computed at once.
 const FEW: usize = 1 << 16;
@@ -50,6 +53,8 @@ struct Part {
     /// In the map's place.
     normal: Option<Normal>,
     rows: usize,
+    /// From a row to the next one in the first operand, in bytes.
+    step: isize,
 }
 
 /// The layouts of all operands of the map, and the axes of a row that are reduced.
@@ -145,18 +150,59 @@ impl Part {
             scalars: all.reduce.scalars.clone(),
             finish_scalars: all.reduce.finish_scalars.clone(),
         };
-        Ok(Part { reduce, map: Map::new(formula, scalars, made), exponentials, normal, rows })
+        let step = split.step(0) * shape.element_type()?.size() as isize;
+        Ok(Part { reduce, map: Map::new(formula, scalars, made), exponentials, normal, rows, step })
+    }
+
+    /// Of a part of one row: whether it is one group of whole chunks, whose elements lie side by side and are computed as they are.
+    fn is_group(&self) -> Result<bool> {
+        let (shape, dtype) = (&self.reduce.shape, self.reduce.shape.element_type()?);
+        let len = shape.inputs.first().filter(|layout| layout.is_row_major()).map_or(0, Layout::len);
+        Ok(self.exponentials.is_some()
+            && exponentials::own(dtype) == dtype
+            && (1..=GROUP).contains(&len)
+            && len.is_multiple_of(CHAINS))
     }
 
     /// # Safety
-    /// As [`run`], from the part's first result on.
-    unsafe fn run(&self, operands: &Operands<'_>, keeps: bool, spare: &mut Vec<u64>) -> Result<()> {
+    /// As [`run`], from the part's first result on; `one` is of one row.
+    unsafe fn run(&self, operands: &Operands<'_>, keeps: bool, one: Option<&Part>, spare: &mut Vec<u64>) -> Result<()> {
         match exponentials::own(self.reduce.shape.element_type()?) {
             // SAFETY: the caller's promise.
-            DType::F64 => unsafe { self.run_of::<f64>(operands, keeps, spare) },
+            DType::F64 => unsafe { self.run_of::<f64>(operands, keeps, one, spare) },
             // SAFETY: the caller's promise.
-            _ => unsafe { self.run_of::<f32>(operands, keeps, spare) },
+            _ => unsafe { self.run_of::<f32>(operands, keeps, one, spare) },
         }
+    }
+
+    /// The largest elements, the exponentials and their sums of as many rows as there are numbers, row by row. This part is a
+    /// [group](Self::is_group).
+    ///
+    /// # Safety
+    /// As [`run`]; nothing else uses the exponentials, of which there is one for each element.
+    unsafe fn by_row<W: Copy>(&self, x: *const u8, made: *mut u8, most: &mut [W], sums: &mut [W]) -> Result<()> {
+        let Some((largest, distances, sum)) = &self.exponentials else { return Ok(()) };
+        let (len, offset) = self.reduce.shape.inputs.first().map_or((0, 0), |layout| (layout.len(), layout.offset()));
+        let blocks = distances.formula.0.program().blocks(&distances.scalars, &[]);
+        let mut scratch = Scratch::new();
+        for (nth, (most, sum_of_row)) in most.iter_mut().zip(sums).enumerate() {
+            let x = x.wrapping_offset(nth as isize * self.step);
+            let made = made.wrapping_add(nth * len * size_of::<W>());
+            // SAFETY: the row of the operand (the caller's promise), and a number of each vector.
+            unsafe { reduce(largest, &[x], (&raw mut *most).cast())? };
+            let chunk = [*most; CHAINS];
+            let base = x.wrapping_add(offset * size_of::<W>()).cast_mut();
+            let row = Array { base, advance: CHAINS * size_of::<W>() };
+            let same = Array { base: chunk.as_ptr().cast_mut().cast(), advance: 0 };
+            let loads: SmallVec<[Array; 2]> =
+                blocks.loads().map(|load| if load.number == 0 { row } else { same }).collect();
+            // SAFETY: the row is whole chunks, side by side; so are its exponentials, which are this task's alone.
+            unsafe {
+                blocks.run(&loads, &[made], len / CHAINS, &mut scratch);
+                reduce(sum, &[made.cast_const()], (&raw mut *sum_of_row).cast())?;
+            }
+        }
+        Ok(())
     }
 
     /// # Safety
@@ -165,6 +211,7 @@ impl Part {
         &self,
         &Operands { sources, target, results }: &Operands<'_>,
         keeps: bool,
+        one: Option<&Part>,
         spare: &mut Vec<u64>,
     ) -> Result<()> {
         let mut sources = sources.to_vec();
@@ -176,9 +223,14 @@ impl Part {
                 let made = spare.as_mut_ptr().cast::<u8>();
                 let (mut most, mut sums) =
                     (room::filled(self.rows, W::default())?, room::filled(self.rows, W::default())?);
-                reduce(largest, &[*x], most.as_mut_ptr().cast())?;
-                distances.compute(&[*x, most.as_ptr().cast()], &[made])?;
-                reduce(sum, &[made.cast_const()], sums.as_mut_ptr().cast())?;
+                match one {
+                    Some(one) => one.by_row(*x, made, &mut most, &mut sums)?,
+                    None => {
+                        reduce(largest, &[*x], most.as_mut_ptr().cast())?;
+                        distances.compute(&[*x, most.as_ptr().cast()], &[made])?;
+                        reduce(sum, &[made.cast_const()], sums.as_mut_ptr().cast())?;
+                    }
+                }
                 exponentials::finish(&self.reduce, &most, &sums, results)?;
                 if keeps {
                     *x = made;
@@ -207,6 +259,11 @@ pub(super) unsafe fn run(rows: &Rows, sources: &[*const u8], target: *mut u8, re
     let Some(split) = split.filter(|split| split.results > 1 && len / split.results <= MOST) else { return Ok(false) };
     let block = (MOST / (len / split.results)).clamp(1, split.results);
     let part = Part::new(rows, &split, block)?;
+    let one = if part.exponentials.is_some() { Some(Part::new(rows, &split, 1)?) } else { None };
+    let one = match &one {
+        Some(one) if one.is_group()? => Some(one),
+        _ => None,
+    };
     let rest = split.results % block;
     let last = if rest > 0 { Some(Part::new(rows, &split, rest)?) } else { None };
     let types = rows.map.formula.0.expr.inputs();
@@ -227,7 +284,7 @@ pub(super) unsafe fn run(rows: &Rows, sources: &[*const u8], target: *mut u8, re
             let target = all.target.wrapping_offset(shifted(sizes.len(), target_size));
             let results = all.results.wrapping_add(first * result_size);
             // SAFETY: the rows of this block, which lie inside the operands, and are this task's alone.
-            unsafe { own.run(&Operands { sources: &read, target, results }, keeps, &mut spare) }
+            unsafe { own.run(&Operands { sources: &read, target, results }, keeps, one, &mut spare) }
         })
     })?;
     Ok(true)
