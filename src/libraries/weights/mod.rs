@@ -193,8 +193,7 @@ impl Rng {
         let x = x.into();
         let place = if axis < 0 { axis.checked_add_unsigned(x.rank()) } else { Some(axis) };
         let n = place.and_then(|place| x.shape().get(usize::try_from(place).ok()?));
-        let what =
-            || Error::invalid("axis", format!("{axis}, but the rank is {}", x.rank())).in_op("shuffled", "rng");
+        let what = || Error::invalid("axis", format!("{axis}, but the rank is {}", x.rank())).in_op("shuffled", "rng");
         let order = self.permutation(*n.ok_or_else(what)?)?.into_output();
         let device = self.device();
         // Each place of the axis, once.

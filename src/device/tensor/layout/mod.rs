@@ -327,7 +327,11 @@ fn dense(extents: &[usize], is_last_fastest: bool) -> Option<Axes<isize>> {
         Some(())
     };
     let mut axes = strides.iter_mut().zip(extents);
-    if is_last_fastest { axes.rev().try_for_each(&mut step)? } else { axes.try_for_each(&mut step)? }
+    if is_last_fastest {
+        axes.rev().try_for_each(&mut step)?
+    } else {
+        axes.try_for_each(&mut step)?
+    }
     Some(strides)
 }
 
