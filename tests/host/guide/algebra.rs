@@ -49,14 +49,14 @@ fn transforms(device: &Device) -> Result<()> {
     let (x, h, fft) = (device.full([16, 16], 1.0f32)?, device.full([3, 3], 0.5f32)?, device.fft());
     fft.rfft(&x, &[-2, -1])?;
     fft.dct(&x, &[])?;
+    let y = device.zeros::<Complex<f32>>(501)?;
+    fft.irfft(&y, 1000, &[-1])?;
     let y = device.zeros::<f32>([16, 16])?;
     fft.convolve(&Convolve::new().mode(Mode::Same), &x, &h, y)?;
     let (x, w) = (device.full(4096, 1.0f32)?, device.full(1024, 1.0f32)?);
     let stft = Stft::new(1024);
     let y = device.zeros::<Complex<f32>>([stft.frames(4096)?, 513])?;
     fft.stft(&stft, &x, &w, y)?;
-    let y = device.zeros::<Complex<f32>>(501)?;
-    fft.irfft(&y, 1000, &[-1])?;
     let stft = Stft::new(1024).hop(256).edges(Edges::Mirrored);
     let y = device.zeros::<Complex<f32>>([stft.frames(4096)?, 513])?;
     fft.stft(&stft, &x, &w, y)?;
