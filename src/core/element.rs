@@ -151,7 +151,7 @@ mod sealed {
 /// valid value ([`Pod`]), so reading what a device wrote is sound.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no element type of device memory",
-    label = "expected f32, f64, f16, bf16, Complex<f32>, Complex<f64>, F8E4M3, F8E5M2, or an integer of 8 to 64 bits",
+    label = "expected f32, f64, f16, bf16, Complex<f32>, Complex<f64>, F8E4M3, F8E5M2, Bool, or an integer of 8 to 64 bits",
     note = "a `bool` is stored as a `windlass::Bool` (`Bool::from`), a `usize` as a `u64`, nested vectors as one (`.concat()`)",
     note = "of a struct of your own, store each field in a buffer, or its bytes as `u8` (`bytemuck::cast_slice`)",
     note = "work in flight counts as its buffer, unless it has a verdict: then `.await_result()?` gives the buffer"

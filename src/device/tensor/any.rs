@@ -5,7 +5,7 @@ use super::{Layout, Tensor, TensorRef};
 use crate::core::buffer::{AnyBuffer, AnyIn, DeviceBuffer, GpuRef, In};
 use crate::core::dispatch::PendingDispatch;
 use crate::core::element::{DType, Element};
-use crate::core::error::{Rejected, Result};
+use crate::core::error::{Error, Rejected, Result};
 
 /// A [`Tensor`] whose element type is known only when the program runs. It owns its memory and is not `Clone` either.
 ///
@@ -99,6 +99,15 @@ impl<T: Element> From<Tensor<T>> for AnyTensor {
     fn from(tensor: Tensor<T>) -> Self {
         let (buffer, layout) = tensor.into_parts();
         AnyTensor { buffer: buffer.into(), layout }
+    }
+}
+
+impl From<AnyTensor> for Error {
+    /// The error for a tensor of another type than was asked for, so that `?` behind [`downcast`](AnyTensor::downcast) says the type.
+    fn from(tensor: AnyTensor) -> Self {
+        let reason =
+            format!("its elements are {}, but another type was asked for: `cast_any` converts", tensor.dtype());
+        Error::invalid("tensor", reason)
     }
 }
 

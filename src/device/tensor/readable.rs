@@ -15,7 +15,8 @@ pub(super) mod sealed {
     message = "`{Self}` is no tensor that a call can read elements of `{T}` from",
     label = "expected `&Tensor<{T}>`, a `TensorRef<{T}>`, or `&DeviceBuffer<{T}>` as a vector",
     note = "work in flight is read as `&pending`, unless it has a verdict: then `.await_result()?` gives its tensor",
-    note = "a view that can fail, such as `slice` or `reshape`, is taken out of its `Result` by `?`"
+    note = "a view that can fail, such as `slice` or `reshape`, is taken out of its `Result` by `?`",
+    note = "operators on tensors compute nothing until `.eval(&device)?`, whose result is read as `&result`"
 )]
 pub trait ReadableTensor<'a, T: Element>: Into<TensorRef<'a, T>> + sealed::ReadableTensor<'a, T> {}
 

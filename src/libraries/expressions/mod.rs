@@ -28,7 +28,7 @@
 //! The same bits come out on both engines, on every CPU, with any number of threads:
 //!
 //! - **Types**: nothing is promoted; [`cast`](Symbol::cast) changes a type, rounded once. A number beside a symbol takes the
-//!   symbol's type, if that holds it.
+//!   symbol's type, if that holds it. To the left of a symbol stands a literal, or a variable as [`scalar`]`(rate) * x`.
 //! - **Integers** wrap. `x / 0`, `x % 0` and `x.modulo(0)` are 0, `MIN / -1` is `MIN`. A shift by the width or more gives 0, or
 //!   the sign for a signed shift to the right; a negative distance counts as that.
 //! - **Floating point** is IEEE 754: each operation is rounded to nearest even, subnormals are kept, nothing is contracted.

@@ -45,9 +45,20 @@ pub(in crate::libraries) mod sealed {
 /// Tensors that a formula reads: one, or a tuple of up to eight; `()` for none. Each is a [`&Tensor`](Tensor), a
 /// [`&TensorRef`](TensorRef) or a `TensorRef`, or a buffer or a part of one as a vector; work in flight that has nothing to report
 /// counts as its tensor. They are broadcast to each other. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is nothing that a formula reads",
+    label = "expected `&Tensor<T>`, a `TensorRef<T>` or `&DeviceBuffer<T>`, or a tuple of up to eight of them",
+    note = "of a parameter `x: impl ReadableTensor<'_, T>` take the view first: `let x: TensorRef<'_, T> = x.into();`, then `&x`",
+    note = "work in flight is read as `&pending`, unless it has a verdict: then `.await_result()?` gives its tensor"
+)]
 pub trait Inputs: sealed::Inputs {}
 
 /// Tensors that a formula writes: a [`Tensor`] or a [`Part`], or a tuple of up to four. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is nothing that a formula writes",
+    label = "expected a `Tensor<T>` by value, a `Part<T>` of one, or a tuple of up to four of them",
+    note = "what is written is moved in and comes back from the wait: without `&`"
+)]
 pub trait Targets: sealed::Targets {}
 
 /// The view as an operand.
@@ -118,6 +129,11 @@ input_tuples! {
 }
 
 /// A tensor that is written: a [`Tensor`], or a [`Part`] of one, or work in flight that has nothing to report.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no tensor that can be written",
+    label = "expected a `Tensor<T>` by value, or a `Part<T>` of one",
+    note = "what is written is moved in and comes back from the wait: without `&`"
+)]
 pub trait Target: Into<Part<Self::Element>> + target::Sealed {
     /// The type of its elements.
     type Element: Element;

@@ -13,6 +13,11 @@ use crate::libraries::tensor_routine::one_tensor;
 use crate::libraries::tensor_routine::prelude::*;
 
 /// An element that can be the number of a slice: `i32`, `i64`, `u32`, `u64`. Negative ones count from the end. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no type of indices, labels and counts",
+    label = "expected i32, i64, u32 or u64",
+    note = "numbers of another type are converted by `cast`, as in `(&x).cast::<i64>().eval(&device)?`"
+)]
 pub trait Place: Element + sealed::Place {}
 
 mod sealed {

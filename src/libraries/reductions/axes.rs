@@ -13,6 +13,11 @@ mod sealed {
 
 /// The axes that a reduction takes: a number, an array or a slice of numbers, of which negative ones count from the end, or
 /// [`All`]. [`Keep`] around them keeps them with the extent 1. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say which axes are reduced",
+    label = "expected a number, an array or a slice of numbers, or `reductions::All`",
+    note = "`All` takes all axes; `Keep(axes)` keeps them with the extent 1"
+)]
 pub trait Axes: sealed::Axes {}
 
 /// All axes.

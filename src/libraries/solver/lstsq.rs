@@ -172,7 +172,8 @@ impl Solver {
     /// rank, and the singular values. (NumPy gives residuals only for a full rank; here they are always computed.)
     ///
     /// Singular values of at most `rcond` times the largest count as zero; by default `rcond` is `max(rows, cols)`
-    /// times the machine epsilon of the type. On a GPU the singular values come from
+    /// times the machine epsilon of the type. So columns whose sizes differ by more than that count as dependent: scale each column to
+    /// norm 1, and the rows of X back. On a GPU the singular values come from
     /// [`SvdMethod::Bidiagonal`](super::SvdMethod). A B of one axis is a vector. X is in the first rows of a B that is given by
     /// value, unless A has fewer rows than columns: then X is larger than B, which is always copied.
     ///

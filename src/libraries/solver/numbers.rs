@@ -129,8 +129,9 @@ impl Solver {
         self.numbers(of, a.into())
     }
 
-    /// The condition number of each matrix in the spectral norm: the largest singular value over the smallest, infinite
-    /// for a singular matrix. An A that is given by value is used up, even if the call is refused.
+    /// The condition number of each matrix in the spectral norm: the largest singular value over the smallest. Rounding
+    /// leaves a singular matrix with a number of about `1 / epsilon` or more, infinity only if a singular value is zero: to ask for
+    /// dependent columns, take [`rank`](Self::rank). An A that is given by value is used up, even if the call is refused.
     ///
     /// # Errors
     /// As [`svd`](Self::svd).

@@ -4,7 +4,8 @@ use windlass::arrays::Distance;
 use windlass::blaslt::{Epilogue, Operands};
 use windlass::direct::Factorization;
 use windlass::dnn::{
-    Affine, LabelLoss, LossReduction, NormKind, Pool, Recurrent, RecurrentGate, RecurrentParameter, Sequences,
+    Activation, Affine, LabelLoss, LossReduction, NormKind, Pool, Recurrent, RecurrentGate, RecurrentParameter,
+    Sequences,
 };
 use windlass::fft::{Convolve, Edges, Mode, Stft};
 use windlass::solver::Vectors;
@@ -38,6 +39,9 @@ fn dense(device: &Device) -> Result<()> {
     device.svd(Vectors::Thin, &a)?;
     device.eigh(Uplo::Lower, &a)?;
     let _ = solver.lstsq(None, &a, &b)?.await_result()?.x;
+    solver.rank(None, &a)?;
+    solver.cond(&a)?;
+    let _ = solver.pinv(None, &a)?;
     let (x, y, h) = (device.duplicate(&a)?, device.duplicate(&b)?, 0.5);
     device.cdist(&x, &y, Distance::Euclidean)?;
     let _ = (Distance::Squared, Distance::Cosine);
@@ -109,7 +113,10 @@ fn networks(device: &Device) -> Result<()> {
     device.blas_lt().matmul_with(Matmul::new(), operands, bias, y)?;
     let (operands, bias) = (Operands::new(&x, w.transpose()), Epilogue::relu_bias(&b));
     device.blas_lt().matmul_with(Matmul::new(), operands, bias, y2)?;
+    let y = device.matmul(&x, w.transpose())?.await_result()?;
+    (&y + &b).eval(device)?;
     let dnn = device.dnn();
+    dnn.activate(&x, Activation::Gelu)?;
     let (w, b) = (device.full(4, 1.0f32)?, device.full(4, 1.0f32)?);
     dnn.norm(&x, NormKind::Layer(1), 1e-5, &Affine::new(&w, &b))?;
     {

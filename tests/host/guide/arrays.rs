@@ -43,6 +43,8 @@ fn data(device: &Device) -> Result<()> {
 
 fn files(device: Device, path: &str) -> Result<()> {
     let x = device.load_npy("x.npy")?;
+    let _ = x.downcast::<f64>().unwrap_err();
+    let x = device.load_npy("x.npy")?.downcast::<f32>()?;
     device.save_npy("x.npy", &x)?;
     let x: AnyTensor = Npz::open("all.npz")?.read(&device, "x")?;
     let w: AnyTensor = Safetensors::open(path)?.read(&device, "w")?;

@@ -108,6 +108,12 @@ pub(super) fn ends<T: Measured>(
         None => [end(ReductionKind::Min)?, end(ReductionKind::Max)?],
     };
     if !(low <= high && holds(T::DTYPE, low) && holds(T::DTYPE, high)) {
+        if range.is_none() && low.is_nan() {
+            return Err(Error::invalid(
+                "x",
+                "it holds a NaN, so its elements have no range: give one, and NaN is in no bin",
+            ));
+        }
         let whose = if range.is_some() { "" } else { "of the elements: " };
         return Err(Error::invalid("range", format!("{whose}{low} to {high} is no range of {}", T::DTYPE)));
     }

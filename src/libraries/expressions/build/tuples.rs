@@ -45,6 +45,11 @@ fn tensor<T: Element>(buffer: Option<AnyBuffer>, layout: &Layout) -> Result<Tens
 pub trait Symbols: sealed::Symbols {}
 
 /// What a closure returns: a [`Symbol`], or a tuple of up to four; each becomes a [`Tensor`]. Sealed.
+#[diagnostic::on_unimplemented(
+    message = "a closure of elements does not return `{Self}`",
+    label = "expected a `Symbol`, or a tuple of up to four of them",
+    note = "the same number everywhere is `full(extents, number)` of the device; beside a symbol, `x * 0.0 + number`"
+)]
 pub trait Outputs: Symbols + sealed::Outputs {}
 
 impl sealed::Symbols for () {

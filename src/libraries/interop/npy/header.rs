@@ -26,7 +26,11 @@ impl Header {
         let read = fill(from, &mut start)?;
         let [magic @ .., major, _] = start;
         if read < start.len() || magic != *MAGIC {
-            return Err(wrong("it does not begin as NumPy's files of arrays do"));
+            let is_archive = start.starts_with(b"PK");
+            return Err(wrong(match is_archive {
+                true => "it is an archive, as of several arrays: `Npz::open` reads it",
+                false => "it does not begin as NumPy's files of arrays do",
+            }));
         }
         let mut len = [0; 4];
         let digits = match major {
