@@ -110,8 +110,8 @@ pub(super) fn ends<T: Measured>(
     if !(low <= high && holds(T::DTYPE, low) && holds(T::DTYPE, high)) {
         if range.is_none() && low.is_nan() {
             return Err(Error::invalid(
-                "x",
-                "it holds a NaN, so its elements have no range: give one, and NaN is in no bin",
+                "range",
+                "an element is NaN, so they have no range: give one, and NaN is in no bin",
             ));
         }
         let whose = if range.is_some() { "" } else { "of the elements: " };

@@ -234,7 +234,7 @@ pub(super) const OF_RANDOM_NUMBERS: &[Mistake] = &[
     ("a choice of more than there are", |d| said(d.rng(1).choice(3, 4)), ["`count`", "4", "3"]),
     ("weights in a matrix", |d| said(d.rng(1).weighted_choice(&y(d, [2, 2]), 1)), ["`weights`", "[2, 2]", "vector"]),
     ("weights of nothing", |d| said(d.rng(1).weighted_choice(&y(d, [3]), 1)), ["`weights`", "all 3", "zero"]),
-    ("shuffled along no axis", |d| said(d.rng(1).shuffled(&x(d, [3]), 1).map(drop)), ["`axis`", "1", "1 axes"]),
+    ("shuffled along no axis", |d| said(d.rng(1).shuffled(&x(d, [3]), 1).map(drop)), ["`axis`", "1", "rank is 1"]),
     (
         "multinomial of negative weights",
         |d| {

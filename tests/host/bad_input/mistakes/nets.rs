@@ -48,7 +48,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     (
         "trace of an axis that is not there",
         |d| said(d.tensor_ops().trace(&x(d, [2, 2]), 0, 0, 2)),
-        ["`other`", "axis 2", "2 axes"],
+        ["`other`", "axis 2", "rank is 2"],
     ),
     (
         "a convolution of other channels",

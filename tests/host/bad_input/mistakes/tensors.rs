@@ -27,7 +27,7 @@ pub(super) const OF_VIEWS: &[Mistake] = &[
         ["`slices`", "a step of 0, which leads nowhere", "axis 0"],
     ),
     ("an index past the end", |d| said(x(d, [2, 3]).index(1, 3)), ["`index`", "index 3 on axis 1", "3 elements"]),
-    ("an index of no axis", |d| said(x(d, [2]).index(3, 0)), ["`axis`", "axis 3", "1 ax"]),
+    ("an index of no axis", |d| said(x(d, [2]).index(3, 0)), ["`axis`", "axis 3", "rank is 1"]),
     ("reshape to another size", |d| said(x(d, [2, 3]).reshape([4])), ["`extents`", "4 elements", "[2, 3] are 6"]),
     (
         "reshape of what is turned",
@@ -37,9 +37,9 @@ pub(super) const OF_VIEWS: &[Mistake] = &[
     ("into_shape of another size", |d| said(x(d, [2, 3]).into_shape([7])), ["`extents`", "7", "6"]),
     ("permute of too few axes", |d| said(x(d, [2, 3]).permute([0])), ["`axes`", "1 of 2 axes", ""]),
     ("permute of an axis twice", |d| said(x(d, [2, 3]).permute([0, 0])), ["`axes`", "axis 0 twice", ""]),
-    ("swap_axes of none", |d| said(x(d, [2, 3]).swap_axes(0, 2)), ["`other`", "axis 2", "2 axes"]),
+    ("swap_axes of none", |d| said(x(d, [2, 3]).swap_axes(0, 2)), ["`other`", "axis 2", "rank is 2"]),
     ("squeeze of what is not 1", |d| said(x(d, [2, 3]).squeeze_axis(0)), ["`axis`", "2 elements", "not 1"]),
-    ("unsqueeze far behind", |d| said(x(d, [2]).unsqueeze(5)), ["`axis`", "axis 5", "1 ax"]),
+    ("unsqueeze far behind", |d| said(x(d, [2]).unsqueeze(5)), ["`axis`", "axis 5", "rank is 1"]),
     (
         "broadcast of what does not fit",
         |d| said(x(d, [2, 3]).broadcast([5, 3])),
@@ -50,7 +50,7 @@ pub(super) const OF_VIEWS: &[Mistake] = &[
     ("split past the end", |d| said(x(d, [2, 3]).split(1, 4).map(drop)), ["`mid`", "4", "3"]),
     ("windows that are too wide", |d| said(x(d, [3]).windows(0, 4, 1)), ["`size`", "4", "3"]),
     ("windows that do not move", |d| said(x(d, [3]).windows(0, 2, 0)), ["`step`", "0", "behind the one before"]),
-    ("flip of no axis", |d| said(x(d, [3]).flip(1)), ["`axis`", "axis 1", "1 ax"]),
+    ("flip of no axis", |d| said(x(d, [3]).flip(1)), ["`axis`", "axis 1", "rank is 1"]),
     ("strides for other axes", |_| said(Layout::new([2, 3], [1], 0)), ["`strides`", "1 strides", "2 axes"]),
     ("pairs of an odd axis", |d| said(x(d, [2, 3]).as_complex().map(drop)), ["`self`", "[2, 3]", "a last axis of two"]),
 ];
@@ -83,13 +83,13 @@ pub(super) const OF_ELEMENTS: &[Mistake] = &[
         |_| said(Formula::new(|a: Symbol<f32>| a * 2.0).unwrap().with_scalars([1.0, 2.0])),
         ["`scalars`", "more than 1 values", "1 parameters"],
     ),
-    ("sum along no axis", |d| said(d.sum(&x(d, [2, 3]), 2)), ["`axes`", "axis 2", "2 axes"]),
+    ("sum along no axis", |d| said(d.sum(&x(d, [2, 3]), 2)), ["`axes`", "axis 2", "rank is 2"]),
     ("mean along an axis twice", |d| said(d.mean(&x(d, [2, 3]), [0, -2])), ["`axes`", "axis -2", "twice"]),
-    ("sum, kept, along no axis", |d| said(d.sum(&x(d, [2, 3]), Keep(-3))), ["`axes`", "axis -3", "2 axes"]),
+    ("sum, kept, along no axis", |d| said(d.sum(&x(d, [2, 3]), Keep(-3))), ["`axes`", "axis -3", "rank is 2"]),
     ("max of nothing", |d| said(d.max(&x(d, [2, 0]), 1)), ["`x`", "no element", "[2, 0]"]),
     ("argmax of nothing", |d| said(d.argmax(&x(d, [0]), All)), ["`x`", "no element", "[0]"]),
-    ("softmax along no axis", |d| said(d.softmax(&x(d, [2, 3]), 2)), ["`axis`", "axis 2", "2 axes"]),
-    ("cumsum along no axis", |d| said(d.cumsum(&x(d, [2, 3]), -3)), ["`axis`", "axis -3", "2 axes"]),
+    ("softmax along no axis", |d| said(d.softmax(&x(d, [2, 3]), 2)), ["`axis`", "axis 2", "rank is 2"]),
+    ("cumsum along no axis", |d| said(d.cumsum(&x(d, [2, 3]), -3)), ["`axis`", "axis -3", "rank is 2"]),
     (
         "concat of other extents",
         |d| said(d.concat([&x(d, [2, 3]), &x(d, [3, 4])], 0)),
@@ -99,8 +99,8 @@ pub(super) const OF_ELEMENTS: &[Mistake] = &[
     ("stack of other extents", |d| said(d.stack([&x(d, [2]), &x(d, [3])], 0)), ["`tensors[1]`", "extents [3]", "[2]"]),
     ("pad of fewer axes", |d| said(d.pad(&x(d, [2, 3]), &[(1, 1)], Pad::Edge)), ["`widths`", "1 pairs", "2 axes"]),
     ("a mirror of too much", |d| said(d.pad(&x(d, [3]), &[(3, 0)], Pad::Reflect)), ["`widths`", "(3, 0)", "at most 2"]),
-    ("roll along no axis", |d| said(d.roll(&x(d, [3]), 1, 1)), ["`axis`", "axis 1", "1 ax"]),
-    ("repeat along no axis", |d| said(d.repeat(&x(d, [3]), 2, 1)), ["`axis`", "axis 1", "1 ax"]),
+    ("roll along no axis", |d| said(d.roll(&x(d, [3]), 1, 1)), ["`axis`", "axis 1", "rank is 1"]),
+    ("repeat along no axis", |d| said(d.repeat(&x(d, [3]), 2, 1)), ["`axis`", "axis 1", "rank is 1"]),
     (
         "repeat_each with other counts",
         |d| waited(d.repeat_each(&x(d, [3]), &i(d, [1, 2]), 0, None)),
@@ -109,11 +109,11 @@ pub(super) const OF_ELEMENTS: &[Mistake] = &[
 ];
 
 pub(super) const OF_CHOICES: &[Mistake] = &[
-    ("sort along no axis", |d| said(d.sort(&x(d, [3]), 1)), ["`axis`", "axis 1", "1 ax"]),
+    ("sort along no axis", |d| said(d.sort(&x(d, [3]), 1)), ["`axis`", "axis 1", "rank is 1"]),
     (
         "argsort of an axis before the first",
         |d| said(d.argsort(&x(d, [3]), By::axis(-2).descending())),
-        ["`axis`", "axis -2", "1 ax"],
+        ["`axis`", "axis -2", "rank is 1"],
     ),
     ("top_k of more than there are", |d| said(d.top_k(&x(d, [3]), 9, 0)), ["`k`", "9", "3"]),
     ("partition at no place", |d| said(d.partition(&x(d, [3]), &[7], 0)), ["`places`", "7", "3"]),
@@ -152,7 +152,7 @@ pub(super) const OF_CHOICES: &[Mistake] = &[
     ("cross of two shapes", |d| said(d.cross(&x(d, [4, 3]), &x(d, [5, 3]), -1)), ["`b`", "[5, 3]", "[4, 3]"]),
     ("interp of points without values", |d| said(d.interp(&y(d, [2]), &y(d, [3]), &y(d, [4]))), ["`fp`", "4", "3"]),
     ("cross of four coordinates", |d| said(d.cross(&x(d, [4]), &x(d, [4]), -1)), ["`a`", "4", "3"]),
-    ("diff along no axis", |d| said(d.diff(&x(d, [3]), 1, 1)), ["`axis`", "axis 1", "1 ax"]),
+    ("diff along no axis", |d| said(d.diff(&x(d, [3]), 1, 1)), ["`axis`", "axis 1", "rank is 1"]),
     ("gradient of one point", |d| said(d.gradient(&x(d, [1]), 1.0, 0)), ["`x`", "1 elements along axis 0", "two"]),
     ("trapezoid with other coordinates", |d| said(d.trapezoid(&x(d, [4]), &x(d, [3]), 0)), ["`spacing`", "3", "4"]),
     (
@@ -215,6 +215,6 @@ pub(super) const OF_CHOICES: &[Mistake] = &[
     (
         "cummax_with_indices along no axis",
         |d| said(d.cummax_with_indices(&x(d, [3]), 1).map(drop)),
-        ["`axis`", "axis 1", "1 ax"],
+        ["`axis`", "axis 1", "rank is 1"],
     ),
 ];
