@@ -178,6 +178,7 @@ pub mod tensors {}
 /// [`FaultPlan`]: crate::FaultPlan
 /// [`GpuRefStale`]: crate::Error::GpuRefStale
 /// [`isolated`]: crate::guide::isolated
+/// [`Pipeline`]: crate::pipeline::Pipeline
 /// [`RestartPolicy`]: crate::RestartPolicy
 /// [`watchdog`]: crate::DeviceBuilder::watchdog
 ///
