@@ -35,10 +35,6 @@ unsafe impl<const WORDS: usize> Sync for Payload<WORDS> {}
 /// Whether a task has the spans too.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
-    #[cfg_attr(
-        not(any(feature = "cuda", target_os = "linux")),
-        expect(dead_code, reason = "the host engine needs both")
-    )]
     Op,
     Both,
 }
