@@ -1,6 +1,7 @@
 //! Many chunks at once: they are turned so that each is a lane of vectors, because in one alone each sum waits for the one before.
 
 use super::{Chunk, Level, Offsets, of_loops, offsets};
+#[cfg(target_arch = "x86_64")]
 use crate::libraries::expressions::host::kernels::Level as Instructions;
 use crate::libraries::reductions::scans::levels::CHUNK;
 #[cfg(target_arch = "x86_64")]
