@@ -259,7 +259,8 @@ pub(super) unsafe fn run(rows: &Rows, sources: &[*const u8], target: *mut u8, re
     let Some(split) = split.filter(|split| split.results > 1 && len / split.results <= MOST) else { return Ok(false) };
     let block = (MOST / (len / split.results)).clamp(1, split.results);
     let part = Part::new(rows, &split, block)?;
-    let one = if part.exponentials.is_some() { Some(Part::new(rows, &split, 1)?) } else { None };
+    let may_be_group = part.exponentials.is_some() && len / split.results <= GROUP;
+    let one = if may_be_group { Some(Part::new(rows, &split, 1)?) } else { None };
     let one = match &one {
         Some(one) if one.is_group()? => Some(one),
         _ => None,
